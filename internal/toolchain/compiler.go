@@ -1,0 +1,147 @@
+// Package toolchain finds C++ compilers and says which one exactly it is, so
+// that a changed compiler changes the fingerprint of what it made.
+package toolchain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/invar-ops/invar/internal/run"
+)
+
+// A Compiler is a C++ compiler that answered.
+type Compiler struct {
+	Command  string `json:"command"`  // as found: "g++", or what CXX says
+	Path     string `json:"path"`     // resolved executable
+	Vendor   string `json:"vendor"`   // "gcc" or "clang"
+	Version  string `json:"version"`  // "12.2.0"
+	Banner   string `json:"banner"`   // first line of --version
+	Machine  string `json:"machine"`  // "x86_64-linux-gnu"
+	Identity string `json:"identity"` // path, size and mtime of the executable behind all links
+}
+
+// A Reason says why a compiler was not taken.
+type Reason struct {
+	Command string `json:"command"`
+	Reason  string `json:"reason"`
+}
+
+// Names are asked in this order when CXX is not set.
+var Names = []string{"c++", "g++", "clang++"}
+
+// Find returns the compiler that CXX names, else the first of Names that
+// answers. cache is a file that remembers answers by identity, so that a
+// second look starts no process; empty keeps none.
+func Find(ctx context.Context, env []string, r run.Runner, cache string) (Compiler, []Reason) {
+	names := Names
+	if cxx := run.Getenv(env, "CXX"); cxx != "" {
+		names = []string{cxx}
+	}
+	var reasons []Reason
+	for _, name := range names {
+		c, err := Inspect(ctx, name, env, r, cache)
+		if err == nil {
+			return c, reasons
+		}
+		reasons = append(reasons, Reason{name, err.Error()})
+	}
+	return Compiler{}, reasons
+}
+
+// Inspect asks the compiler name for its version and machine.
+func Inspect(ctx context.Context, name string, env []string, r run.Runner, cache string) (Compiler, error) {
+	path, err := run.LookPath(name, env)
+	if err != nil {
+		return Compiler{}, err
+	}
+	id, err := identity(path)
+	if err != nil {
+		return Compiler{}, err
+	}
+	known := load(cache)
+	if c, ok := known[id]; ok && c.Path == path {
+		c.Command = name
+		return c, nil
+	}
+	c := Compiler{Command: name, Path: path, Identity: id}
+	if err := ask(ctx, &c, env, r); err != nil {
+		return Compiler{}, err
+	}
+	known[id] = c
+	save(cache, known)
+	return c, nil
+}
+
+var number = regexp.MustCompile(`\b(\d+\.\d+(?:\.\d+)?)\b`)
+
+func ask(ctx context.Context, c *Compiler, env []string, r run.Runner) error {
+	res, err := r.Run(ctx, run.Cmd{Argv: []string{c.Path, "--version"}, Env: env, Timeout: 20 * time.Second})
+	if err != nil {
+		return err
+	}
+	c.Banner, _, _ = strings.Cut(string(res.Stdout), "\n")
+	c.Vendor = "gcc"
+	if bytes.Contains(bytes.ToLower(res.Stdout), []byte("clang")) {
+		c.Vendor = "clang"
+	}
+	// "g++ (Debian 12.2.0-14+deb12u1) 12.2.0": the last number is the version;
+	// "Debian clang version 14.0.6": the first is.
+	all := number.FindAllString(c.Banner, -1)
+	if len(all) == 0 {
+		return fmt.Errorf("no version in %q", c.Banner)
+	}
+	c.Version = all[len(all)-1]
+	if c.Vendor == "clang" {
+		c.Version = all[0]
+	}
+	res, err = r.Run(ctx, run.Cmd{Argv: []string{c.Path, "-dumpmachine"}, Env: env, Timeout: 20 * time.Second})
+	if err != nil {
+		return err
+	}
+	c.Machine = strings.TrimSpace(string(res.Stdout))
+	return nil
+}
+
+func identity(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	st, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %d %d", real, st.Size(), st.ModTime().UnixNano()), nil
+}
+
+func load(cache string) map[string]Compiler {
+	known := map[string]Compiler{}
+	if b, err := os.ReadFile(cache); err == nil {
+		if json.Unmarshal(b, &known) != nil {
+			return map[string]Compiler{}
+		}
+	}
+	return known
+}
+
+// save is best effort: without the file the compiler is asked again.
+func save(cache string, known map[string]Compiler) {
+	if cache == "" {
+		return
+	}
+	b, err := json.MarshalIndent(known, "", "  ")
+	if err != nil || os.MkdirAll(filepath.Dir(cache), 0o755) != nil {
+		return
+	}
+	tmp := cache + ".new"
+	if os.WriteFile(tmp, b, 0o644) == nil {
+		_ = os.Rename(tmp, cache)
+	}
+}
