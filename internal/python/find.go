@@ -142,13 +142,21 @@ func Ask(ctx context.Context, o Options, exe string) (Python, error) {
 func Own(home string) (Python, bool) {
 	marks, _ := filepath.Glob(filepath.Join(home, "python", "*", ready))
 	for i := len(marks) - 1; i >= 0; i-- {
-		p, ok := Inspect(filepath.Join(filepath.Dir(marks[i]), "bin", "python"))
-		if ok && p.HasTorch() {
-			p.Own, p.Why = true, "made by invar"
+		if p, ok := OwnAt(filepath.Dir(marks[i])); ok {
 			return p, true
 		}
 	}
 	return Python{}, false
+}
+
+// OwnAt is the finished environment of invar's own at dir.
+func OwnAt(dir string) (Python, bool) {
+	if _, err := os.Stat(filepath.Join(dir, ready)); err != nil {
+		return Python{}, false
+	}
+	p, ok := Inspect(filepath.Join(dir, "bin", "python"))
+	p.Own, p.Why = true, "made by invar"
+	return p, ok && p.HasTorch()
 }
 
 func onPath(env []string, name string) []string {

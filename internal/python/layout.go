@@ -2,7 +2,6 @@ package python
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -149,8 +148,7 @@ func firstOf(values ...string) string {
 
 // Headers reports whether Python.h of this interpreter is installed, and where it should be.
 func (p Python) Headers() (string, bool) {
-	v := strings.Join(strings.SplitN(p.Version, ".", 3)[:2], ".")
-	path := filepath.Join(p.Prefix, "include", fmt.Sprintf("python%s", v), "Python.h")
+	path := filepath.Join(p.Prefix, "include", "python"+p.Minor(), "Python.h")
 	_, err := os.Stat(path)
 	return path, err == nil
 }

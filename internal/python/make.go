@@ -130,3 +130,13 @@ func reach(ctx context.Context, index string) error {
 	}
 	return nil
 }
+
+// Result is the environment that r makes, as far as it is known before.
+func (r Recipe) Result() Python {
+	site := filepath.Join(r.Dir, "lib", "python"+r.Base.Minor(), "site-packages")
+	return Python{
+		Exe: filepath.Join(r.Dir, "bin", "python"), Version: r.Base.Version, Prefix: r.Dir,
+		Purelib: site, Paths: []string{site}, Venv: true, Own: true, Why: "made by invar",
+		Torch: Dist{Name: "torch", Version: strings.TrimPrefix(r.Packages[0], "torch=="), Dir: site},
+	}
+}

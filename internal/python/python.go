@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"strings"
 )
 
 // A Dist is an installed distribution as its dist-info folder tells.
@@ -42,6 +43,12 @@ func (p Python) ID() string {
 
 // HasTorch reports whether torch's metadata was found.
 func (p Python) HasTorch() bool { return p.Torch.Version != "" }
+
+// Minor is the version without its patch level: "3.11".
+func (p Python) Minor() string {
+	parts := strings.SplitN(p.Version, ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
 
 // TorchDir is the package folder of torch, where its headers and libraries are.
 func (p Python) TorchDir() string { return filepath.Join(p.Torch.Dir, "torch") }

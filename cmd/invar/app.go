@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/invar-ops/invar/internal/report"
+)
+
+// execute parses args (with the program name first), runs the command and
+// prints its error, if any.
+func execute(ctx context.Context, args []string) error {
+	app := newApp()
+	err := app.RunContext(ctx, permute(app, args))
+	if err != nil {
+		showError(ctx, os.Stderr, err)
+	}
+	return err
+}
+
+func newApp() *cli.App {
+	app := &cli.App{
+		Name:                      "invar",
+		Usage:                     "build, install and prove batch-invariant operators",
+		UsageText:                 "invar COMMAND [options] [arguments]\n\ninvar build            detect, build both stages, install, probe\ninvar build ascend910b the same for one target\ninvar probe            is the installation good, level by level",
+		Version:                   invarVersion(),
+		HideHelpCommand:           true,
+		HideVersion:               true,
+		EnableBashCompletion:      true,
+		Suggest:                   true,
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // main decides, once
+		OnUsageError:              usageError,
+		Commands:                  commands(),
+	}
+	app.Action = func(c *cli.Context) error {
+		if c.Args().Present() {
+			p := report.Usagef("unknown command %q", c.Args().First())
+			if s := cli.SuggestCommand(app.Commands, c.Args().First()); s != "" {
+				return p.WithHint("did you mean: invar %s", s)
+			}
+			return p.WithHint("invar --help lists the commands")
+		}
+		return cli.ShowAppHelp(c)
+	}
+	close2(app.Commands)
+	return app
+}
+
+// close2 closes the traps of cli v2 on every command: usage errors are ours
+// (the handler is not inherited) and there is no help sub-command.
+func close2(cmds []*cli.Command) {
+	for _, c := range cmds {
+		c.OnUsageError = usageError
+		c.HideHelpCommand = true
+		close2(c.Subcommands)
+		if len(c.Subcommands) > 0 && c.Action == nil {
+			c.Action = needsSubcommand
+		}
+	}
+}
+
+func needsSubcommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return report.Usagef("unknown command %q", c.Command.FullName()+" "+c.Args().First()).
+			WithHint("invar %s --help", c.Command.FullName())
+	}
+	return report.Usagef("%s needs a command", c.Command.FullName()).WithHint("invar %s --help", c.Command.FullName())
+}
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	name := "invar"
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "invar" {
+		name = "invar " + c.Command.FullName()
+	}
+	return report.Usagef("%w", err).WithHint("%s --help", name)
+}
+
+// argsAtMost refuses surplus arguments: a typo must not be ignored.
+func argsAtMost(c *cli.Context, n int) error {
+	if c.NArg() > n {
+		return report.Usagef("unexpected argument %q", c.Args().Get(n)).WithHint("invar %s --help", c.Command.FullName())
+	}
+	return nil
+}
+
+func commands() []*cli.Command {
+	cmds := slices.Concat(buildCommands, inspectCommands, manageCommands)
+	out := make([]*cli.Command, 0, len(cmds))
+	for _, f := range cmds {
+		out = append(out, f())
+	}
+	return out
+}
+
+// jsonFlag is the --json of every command.
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Usage: "print one JSON object on stdout"}
+}
+
+func prefixFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "prefix", EnvVars: []string{"INVAR_HOME"},
+		Usage: "where invar keeps its store and generations (default /opt/invar for root, else $XDG_DATA_HOME/invar)",
+	}
+}
+
+func pythonFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "python", EnvVars: []string{"INVAR_PYTHON"},
+		Usage: "interpreter or environment to use (default VIRTUAL_ENV, then the first python3 on PATH with torch)",
+	}
+}
+
+// printed ends a command that has written its own JSON: the error, if any,
+// keeps its exit code and is not shown a second time.
+func printed(c *cli.Context, command string, result any, err error) error {
+	if werr := report.WriteJSON(c.App.Writer, command, result, err); werr != nil {
+		return fmt.Errorf("stdout: %w", werr)
+	}
+	if err != nil {
+		return fmt.Errorf("%w%w", silent{}, err)
+	}
+	return nil
+}
+
+// silent marks an error that the reader has seen already.
+type silent struct{}
+
+func (silent) Error() string { return "" }

@@ -1,0 +1,89 @@
+package invar
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/plan"
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/toolchain"
+	"github.com/invar-ops/invar/internal/version"
+	"github.com/invar-ops/invar/targets"
+)
+
+// gather collects what planning t needs. It starts a process only where no
+// file tells: an unknown compiler, a launcher script in the place of a Python.
+func (s Session) gather(ctx context.Context, t target.Target, arch string, o Options) (plan.Facts, error) {
+	f := plan.Facts{Arch: arch, Packages: map[string]string{}}
+	po := python.Options{Exe: o.Python, Env: s.Env, Home: s.Prefix, Runner: s.Runner}
+	var err error
+	if f.Python, f.Candidates, err = s.choosePython(ctx, po, t, o); err != nil {
+		return f, err
+	}
+	if !f.Python.HasTorch() && len(t.Python.Install) > 0 {
+		var minor int
+		if v, err := version.Parse(version.PEP440, t.Python.Minimum); err == nil {
+			minor = int(v.Minor())
+		}
+		var seen []python.Candidate
+		if f.Base, seen, err = python.Base(ctx, po, minor); err != nil {
+			return f, err
+		}
+		f.Candidates = append(f.Candidates, seen...)
+		f.HasUV = run.Has("uv", s.Env)
+	}
+	f.Compiler, f.CompilerReasons = toolchain.Find(ctx, s.Env, s.Runner, s.toolCache())
+	for _, n := range t.Requires {
+		if d, ok := f.Python.Lookup(n.Item); n.Kind == "package" && ok {
+			f.Packages[n.Item] = d.Version
+		}
+	}
+	f.Sources, err = sources()
+	return f, err
+}
+
+// choosePython finds the environment. --torch asks for a certain one, so only
+// an own environment of that very name will do.
+func (s Session) choosePython(ctx context.Context, po python.Options, t target.Target, o Options) (python.Python, []python.Candidate, error) {
+	if o.Torch == "" {
+		return python.Find(ctx, po)
+	}
+	if o.Python != "" {
+		return python.Python{}, nil, report.Usagef("--torch and --python exclude each other: --torch makes an environment of invar's own")
+	}
+	if len(t.Python.Install) == 0 {
+		return python.Python{}, nil, report.Usagef("--torch: %s uses the Python that is there", t.Name)
+	}
+	base, seen, err := python.Base(ctx, po, 0)
+	if err != nil || base.Exe == "" {
+		return python.Python{}, seen, err
+	}
+	if p, ok := python.OwnAt(plan.EnvironmentDir(s.Prefix, base, o.Torch)); ok {
+		return p, seen, nil
+	}
+	return python.Python{}, seen, nil
+}
+
+// sources digests every embedded source, by path below targets/.
+func sources() (map[string]string, error) {
+	out := map[string]string{}
+	err := fs.WalkDir(targets.FS, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(name, "__pycache__") {
+			return err
+		}
+		b, err := fs.ReadFile(targets.FS, name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(b)
+		out[name] = "sha256:" + hex.EncodeToString(sum[:])
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,99 @@
+package target
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/data"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/targets"
+)
+
+// All lists the targets by name.
+func All() ([]Target, error) { return load(targets.FS) }
+
+// Find is the target called name.
+func Find(name string) (Target, error) {
+	all, err := All()
+	if err != nil {
+		return Target{}, err
+	}
+	var names []string
+	for _, t := range all {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	if c, ok := RefusedName(name); ok {
+		return Target{}, report.Problemf(report.Unmet, "%s is known and refused: %s", name, c.Reason)
+	}
+	return Target{}, report.Usagef("unknown target %q", name).
+		WithWant("one of "+strings.Join(names, ", "), "").WithHint("invar targets")
+}
+
+func load(root fs.FS) ([]Target, error) {
+	files, err := fs.Glob(root, "*/target.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []Target
+	for _, f := range files {
+		b, err := fs.ReadFile(root, f)
+		if err != nil {
+			return nil, err
+		}
+		t, err := Decode("targets/"+f, b)
+		if err != nil {
+			return nil, err
+		}
+		if t.Name != path.Dir(f) {
+			return nil, fmt.Errorf("targets/%s: name is %q, want the folder's name", f, t.Name)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// Decode reads one target.yaml and checks what a decoder cannot.
+func Decode(file string, b []byte) (Target, error) {
+	var t Target
+	if err := data.Decode(file, b, &t); err != nil {
+		return t, err
+	}
+	if err := check(t); err != nil {
+		return t, fmt.Errorf("%s: %w", file, err)
+	}
+	return t, nil
+}
+
+func check(t Target) error {
+	if t.Name == "" || t.Title == "" || t.Flavour == "" {
+		return fmt.Errorf("name, title and flavour are needed")
+	}
+	if len(t.Sources) == 0 {
+		return fmt.Errorf("sources: a target says where its facts come from")
+	}
+	for _, c := range t.Chips {
+		if _, err := regexp.Compile(c.Pattern); err != nil {
+			return fmt.Errorf("chips: pattern %q: %w", c.Pattern, err)
+		}
+	}
+	var names []string
+	for _, o := range t.Operators {
+		if slices.Contains(names, o.Name) || !strings.HasPrefix(o.Schema, o.Name+"(") {
+			return fmt.Errorf("operators: %s: twice, or its schema is another's", o.Name)
+		}
+		names = append(names, o.Name)
+	}
+	for i, l := range t.Probe {
+		if l.Level != i+1 {
+			return fmt.Errorf("probe: level %d at place %d; want 1, 2, 3 ...", l.Level, i+1)
+		}
+	}
+	return nil
+}

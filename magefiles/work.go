@@ -1,0 +1,20 @@
+//go:build mage
+
+package main
+
+import "context"
+
+// Test runs every test; .ci/setup makes the heavy environments that some need.
+func Test(ctx context.Context) error { return command(ctx, "go", "test", "./...") }
+
+// Check runs the linters and generators that CI runs.
+func Check(ctx context.Context) error { return command(ctx, ".ci/check") }
+
+// Bench measures both sides of every speed claim in one run.
+func Bench(ctx context.Context) error { return command(ctx, ".ci/bench") }
+
+// Soak runs what takes longer than CI may: long fuzzing, thousands of kills.
+func Soak(ctx context.Context) error { return command(ctx, ".ci/soak") }
+
+// Docs writes docs/reference from the commands.
+func Docs(ctx context.Context) error { return command(ctx, "go", "test", "./cmd/invar", "-run", "^TestReference$", "-update") }
