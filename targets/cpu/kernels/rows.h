@@ -1,0 +1,162 @@
+// Sums and softmax along rows.
+//
+// A row is summed in 64 lanes: lane j adds the columns j, j + 64, j + 128, ... in this
+// order, from +0. Then lane i takes lane i + h for h = 32, 16, 8, 4, 2, 1.
+#pragma once
+
+#include "convert.h"
+#include "elementary.h"
+
+namespace {
+
+constexpr int kLanes = 64;
+constexpr int kLaneVectors = kLanes / VL;
+
+struct lanes {
+  vf v[kLaneVectors];
+};
+
+inline float total(const lanes &l) {
+  alignas(64) float t[kLanes];
+  for (int j = 0; j < kLaneVectors; j++) store(t + j * VL, l.v[j]);
+  for (int h = kLanes / 2; h > 0; h /= 2) {
+    for (int i = 0; i < h; i++) t[i] = t[i] + t[i + h];
+  }
+  return t[0];
+}
+
+// Gives f the row in pieces of 64 columns, the last filled up with `fill`, and adds
+// f(lanes, piece, column) up. A filled column must add +0.
+template <class F> inline float over_lanes(const float_any *x, int64_t n, float fill, F f) {
+  lanes l;
+  for (int j = 0; j < kLaneVectors; j++) l.v[j] = splat(0.0f);
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) f(l, x + k, k);
+  if (k < n) {
+    alignas(64) float_any t[kLanes];
+    for (int j = 0; j < kLanes; j++) t[j] = k + j < n ? x[k + j] : fill;
+    f(l, t, k);
+  }
+  return total(l);
+}
+
+inline float sum_of(const float_any *x, int64_t n) {
+  return over_lanes(x, n, 0.0f, [](lanes &l, const float_any *p, int64_t) {
+    for (int j = 0; j < kLaneVectors; j++) l.v[j] = add(l.v[j], load(p + j * VL));
+  });
+}
+
+inline float sum_of_squares(const float_any *x, int64_t n) {
+  return over_lanes(x, n, 0.0f, [](lanes &l, const float_any *p, int64_t) {
+    for (int j = 0; j < kLaneVectors; j++) {
+      vf v = load(p + j * VL);
+      l.v[j] = fma(v, v, l.v[j]);
+    }
+  });
+}
+
+// The largest of the row; any value at all when one is NaN, for then the sum that
+// follows is NaN. A zero comes out as +0 whatever the order.
+inline float max_of(const float_any *x, int64_t n) {
+  const float lowest = -__builtin_inff();
+  vf m[4] = {splat(lowest), splat(lowest), splat(lowest), splat(lowest)};
+  int64_t k = 0;
+  for (; k + 4 * VL <= n; k += 4 * VL) {
+    for (int j = 0; j < 4; j++) m[j] = max(m[j], load(x + k + j * VL));
+  }
+  alignas(64) float t[4 * VL];
+  for (int j = 0; j < 4; j++) store(t + j * VL, m[j]);
+  float best = lowest;
+  for (int j = 0; j < 4 * VL; j++) best = t[j] > best ? t[j] : best;
+  for (; k < n; k++) best = x[k] > best ? x[k] : best;
+  return best + 0.0f;
+}
+
+// e = exp(x - top), kept in `to` unless that is NULL; the sum of e
+inline float sum_of_exp(const float_any *x, int64_t n, float top, float_any *to) {
+  const vf t = splat(top);
+  return over_lanes(x, n, -__builtin_inff(), [=](lanes &l, const float_any *p, int64_t k) {
+    vf e[kLaneVectors];
+    for (int j = 0; j < kLaneVectors; j++) {
+      e[j] = exp_nonpositive(sub(load(p + j * VL), t));
+      l.v[j] = add(l.v[j], e[j]);
+      if (to && k + kLanes <= n) store(to + k + j * VL, e[j]);
+    }
+    if (to && k + kLanes > n) {
+      alignas(64) float rest[kLanes];
+      for (int j = 0; j < kLaneVectors; j++) store(rest + j * VL, e[j]);
+      for (int64_t j = 0; j < n - k; j++) to[k + j] = rest[j];
+    }
+  });
+}
+
+// to[i] = f(x[i]) with NaN canonical
+template <class F> inline void map(const float_any *x, int64_t n, float_any *to, F f) {
+  int64_t i = 0;
+  for (; i + VL <= n; i += VL) store(to + i, canonical(f(load(x + i))));
+  if (i < n) {
+    float t[VL] = {0};
+    for (int j = 0; i + j < n; j++) t[j] = x[i + j];
+    store(t, canonical(f(load(t))));
+    for (int j = 0; i + j < n; j++) to[i + j] = t[j];
+  }
+}
+
+inline void softmax_row(const float_any *x, int64_t n, float_any *to) {
+  float inverse = 1.0f / sum_of_exp(x, n, max_of(x, n), to);
+  const vf v = splat(inverse);
+  map(to, n, to, [=](vf e) { return mul(e, v); });
+}
+
+inline void log_softmax_row(const float_any *x, int64_t n, float_any *to) {
+  float top = max_of(x, n);
+  const vf t = splat(top), l = splat(log_of_sum(sum_of_exp(x, n, top, nullptr)));
+  map(x, n, to, [=](vf v) { return sub(sub(v, t), l); });
+}
+
+// Rows [begin, end) of x as float32 rows without gaps, in their place or in scratch,
+// a block at a time; then the same for out. f(row of x, row of out, row number).
+template <class F>
+inline void each_row(const invar_cpu_in &x, const invar_cpu_out &out, int64_t cols, int64_t begin,
+                     int64_t end, float *scratch, F f) {
+  bool x_direct = is_direct(x.col, x.dtype, cols), out_direct = is_direct(out.col, out.dtype, cols);
+  int64_t ld = row_stride(cols), block = row_block(x.col != 1 || out.col != 1, cols);
+  if (x_direct && out_direct) block = most(1, end - begin);
+  for (int64_t r = begin; r < end; r += block) {
+    int64_t rows = least(block, end - r);
+    if (!x_direct) widen_matrix(x, r, rows, 0, cols, scratch, ld);
+    for (int64_t i = 0; i < rows; i++) {
+      float_any *room = scratch + i * ld;
+      auto *from = reinterpret_cast<const float_any *>(element(x, r + i, 0));
+      auto *to = reinterpret_cast<float_any *>(element(out, r + i, 0));
+      f(x_direct ? from : room, out_direct ? to : room, r + i);
+    }
+    for (int64_t i = 0; !out_direct && i < rows; i++) {
+      narrow(scratch + i * ld, cols, element(out, r + i, 0), out.dtype, out.col);
+    }
+  }
+}
+
+void softmax(const invar_cpu_row_args *g, bool logarithm, int64_t begin, int64_t end,
+             float *scratch) {
+  auto row = logarithm ? log_softmax_row : softmax_row;
+  each_row(g->x, g->out, g->cols, begin, end, scratch,
+           [=](const float_any *x, float_any *to, int64_t) { row(x, g->cols, to); });
+}
+
+void sum(const invar_cpu_row_args *g, bool mean, int64_t begin, int64_t end, float *scratch) {
+  invar_cpu_in x = g->x;
+  bool direct = is_direct(x.col, x.dtype, g->cols);
+  int64_t ld = row_stride(g->cols), block = direct ? 1 : row_block(x.col != 1, g->cols);
+  for (int64_t r = begin; r < end; r += block) {
+    int64_t rows = least(block, end - r);
+    if (!direct) widen_matrix(x, r, rows, 0, g->cols, scratch, ld);
+    for (int64_t i = 0; i < rows; i++) {
+      auto *from = reinterpret_cast<const float_any *>(element(x, r + i, 0));
+      float s = sum_of(direct ? from : scratch + i * ld, g->cols);
+      put(element(g->out, r + i, 0), g->out.dtype, mean ? s / float(g->cols) : s);
+    }
+  }
+}
+
+}  // namespace

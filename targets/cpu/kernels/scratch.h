@@ -1,0 +1,67 @@
+// How much scratch an operator takes. One place, because dispatch.cpp answers the
+// caller's question with it and the levels cut up the memory with it.
+#pragma once
+
+#include "invar_cpu.h"
+
+namespace {
+
+// A matrix product runs over blocks of rows, of k and of panels. None of the sizes
+// touches a result: they only move the places where a chain pauses in memory.
+struct mm_blocks {
+  int64_t rows;    // rows of a taken together
+  int64_t k;       // steps of k taken together
+  int64_t panels;  // panels taken together, so that a is converted once for them
+};
+
+constexpr int64_t kWeightBlock = 128;  // steps of k in the block of b kept in L1: 32 KiB
+constexpr int64_t kSmallRows = 6;      // up to here one register tile holds all rows
+constexpr int64_t kSmallFloats = 16384;
+
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+inline mm_blocks blocks_of(const invar_cpu_mm_args &g) {
+  if (g.m <= kSmallRows) {
+    int64_t k = kSmallFloats / most(g.m, 1) / kWeightBlock * kWeightBlock;
+    return {most(g.m, 1), k, 16};
+  }
+  return {least(g.m, 192), kWeightBlock, 4};
+}
+
+// Rows of a converted block of a lie this far apart: not a power of two, or six
+// rows would fight for one set of the L1 cache.
+inline int64_t a_stride(const mm_blocks &s, int64_t k) {
+  return round_up(least(s.k, most(k, 1)), 16) + 16;
+}
+
+inline bool a_is_direct(const invar_cpu_mm_args &g) {
+  return g.a.dtype == INVAR_CPU_FLOAT32 && (g.a.col == 1 || g.k <= 1);
+}
+
+// Floats of scratch for mm: accumulators, a block of b, a converted block of a.
+inline int64_t mm_accumulators(const mm_blocks &s) { return s.rows * s.panels * INVAR_CPU_PANEL; }
+inline int64_t mm_scratch_floats(const invar_cpu_mm_args &g) {
+  mm_blocks s = blocks_of(g);
+  int64_t a = a_is_direct(g) ? 0 : s.rows * a_stride(s, g.k);
+  return mm_accumulators(s) + kWeightBlock * INVAR_CPU_PANEL + a;
+}
+
+// Row operators work on float32 rows without gaps. Rows that are not so are brought
+// into scratch, several at a time when a column is not the next element.
+constexpr int64_t kRowBlock = 16;
+constexpr int64_t kRowBlockFloats = 65536;
+
+inline bool is_direct(int64_t col, int32_t dtype, int64_t cols) {
+  return dtype == INVAR_CPU_FLOAT32 && (col == 1 || cols <= 1);
+}
+
+inline int64_t row_block(bool gaps, int64_t cols) {
+  if (!gaps) return 1;
+  return most(1, least(kRowBlock, kRowBlockFloats / most(cols, 1)));
+}
+
+inline int64_t row_stride(int64_t cols) { return round_up(cols, 16); }
+
+}  // namespace
