@@ -3,7 +3,7 @@
 #include "invar_cpu.h"
 
 #if !defined(INVAR_CPU_VERSION)
-#error "give the version of the run package: -DINVAR_CPU_VERSION=0.1.0"
+#define INVAR_CPU_VERSION 0.1.0
 #endif
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
