@@ -1,0 +1,420 @@
+#include "routing.h"
+
+#include "compute.h"
+#include "rows.h"
+#include "stage1.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <torch/csrc/stable/library.h>
+
+namespace invar {
+namespace {
+
+using torch::headeronly::IntHeaderOnlyArrayRef;
+using torch::headeronly::ScalarType;
+using torch::stable::detail::from;
+using torch::stable::detail::to;
+
+enum Id : int {
+  id_mm, id_mm_out, id_bmm, id_bmm_out, id_mv, id_mv_out, id_dot, id_dot_out, id_vdot, id_vdot_out,
+  id_softmax, id_softmax_out, id_log_softmax, id_log_softmax_out,
+  id_sum, id_sum_out, id_mean, id_mean_out,
+  id_addmm, id_addmm_out, id_addmm_in, id_baddbmm, id_baddbmm_out, id_baddbmm_in,
+  id_addmv, id_addmv_out, id_addmv_in,
+  id_count
+};
+
+constexpr std::array<Route, id_count> routes{{
+    {"mm", "mm", "", true},
+    {"mm.out", "mm", "out", true},
+    {"bmm", "bmm", "", true},
+    {"bmm.out", "bmm", "out", true},
+    {"mv", "mv", "", true},
+    {"mv.out", "mv", "out", true},
+    {"dot", "dot", "", true},
+    {"dot.out", "dot", "out", true},
+    {"vdot", "vdot", "", true},
+    {"vdot.out", "vdot", "out", true},
+    {"_softmax", "_softmax", "", true},
+    {"_softmax.out", "_softmax", "out", true},
+    {"_log_softmax", "_log_softmax", "", true},
+    {"_log_softmax.out", "_log_softmax", "out", true},
+    {"sum.dim_IntList", "sum", "dim_IntList", true},
+    {"sum.IntList_out", "sum", "IntList_out", true},
+    {"mean.dim", "mean", "dim", true},
+    {"mean.out", "mean", "out", true},
+    {"addmm", "addmm", "", false},
+    {"addmm.out", "addmm", "out", false},
+    {"addmm_", "addmm_", "", false},
+    {"baddbmm", "baddbmm", "", false},
+    {"baddbmm.out", "baddbmm", "out", false},
+    {"baddbmm_", "baddbmm_", "", false},
+    {"addmv", "addmv", "", false},
+    {"addmv.out", "addmv", "out", false},
+    {"addmv_", "addmv_", "", false},
+}};
+
+std::atomic<bool> routing_on{false};
+std::array<std::atomic<uint64_t>, id_count> routed{};
+std::array<std::array<std::atomic<uint64_t>, static_cast<size_t>(Why::count_)>, id_count> fell{};
+thread_local std::string last_error;
+
+// Counts the call and says whether it is routed.
+bool take(Id id, Why why) {
+  auto &counter = why == Why::none ? routed[id] : fell[id][static_cast<size_t>(why)];
+  counter.fetch_add(1, std::memory_order_relaxed);
+  return why == Why::none;
+}
+
+Why on() { return routing_on.load(std::memory_order_relaxed) ? Why::none : Why::off; }
+
+// Hands the call to the kernel that was registered before.
+template <class... Args>
+Tensor original(Id id, const Args &...args) {
+  std::array<StableIValue, sizeof...(Args)> stack{from(args)...};
+  const Route &r = routes[id];
+  const std::string name = std::string("batch_invariant_ops_original::") + r.op;
+  last_error.clear();
+  if (torch_call_dispatcher(name.c_str(), r.overload, stack.data(), TORCH_ABI_VERSION) != 0) {
+    throw std::runtime_error(last_error.empty() ? torch_error() : last_error);
+  }
+  return to<Tensor>(stack[0]);
+}
+
+std::optional<IntHeaderOnlyArrayRef> list(const std::optional<Sizes> &dims) {
+  return dims ? std::make_optional<IntHeaderOnlyArrayRef>(dims->data(), dims->size())
+              : std::nullopt;
+}
+
+// ---- out= ------------------------------------------------------------------
+
+// Whether out can take a result of these sizes and dtype: it has them, or it is
+// empty and may be resized.
+Why check_out(const Tensor &out, const Sizes &sizes, int32_t dtype) {
+  const View v = view(out);
+  if (!supported(out, v) || v.torch_dtype != dtype) {
+    return Why::out;
+  }
+  int64_t numel = 0;
+  torch_ok(aoti_torch_get_numel(out.get(), &numel), "read a tensor");
+  return numel == 0 || Sizes(v.sizes, v.sizes + v.dim) == sizes ? Why::none : Why::out;
+}
+
+// Lets fill write the result. It goes through a fresh tensor, so that out may
+// share memory with an input (addmm_) or with itself.
+template <class Fill>
+void write_out(const Tensor &out, const Sizes &sizes, const Fill &fill) {
+  const View v = view(out);
+  if (Sizes(v.sizes, v.sizes + v.dim) != sizes) {
+    std::array<StableIValue, 3> stack{from(out),
+                                      from(IntHeaderOnlyArrayRef(sizes.data(), sizes.size())),
+                                      from(std::nullopt)};
+    torch_ok(torch_call_dispatcher("aten::resize_", "", stack.data(), TORCH_ABI_VERSION),
+             "resize out");
+    (void)to<Tensor>(stack[0]);
+  }
+  const Tensor result = empty(sizes, v.torch_dtype);
+  fill(result);
+  torch_ok(aoti_torch_copy_(out.get(), result.get(), 0), "copy into out");
+}
+
+int32_t dtype_of(const Tensor &t) { return view(t).torch_dtype; }
+
+// ---- products --------------------------------------------------------------
+
+struct Product {
+  Why (*check)(const Tensor &, const Tensor &);
+  Sizes (*sizes)(const Tensor &, const Tensor &);
+  void (*into)(const Tensor &, const Tensor &, const Addend &, const Tensor &);
+};
+
+Sizes mv_sizes(const Tensor &a, const Tensor &) { return {view(a).sizes[0]}; }
+Sizes dot_sizes(const Tensor &, const Tensor &) { return {}; }
+void dot_add_into(const Tensor &a, const Tensor &b, const Addend &, const Tensor &out) {
+  dot_into(a, b, out);
+}
+
+constexpr Product product_mm{check_mm, mm_sizes, mm_into};
+constexpr Product product_bmm{check_bmm, bmm_sizes, bmm_into};
+constexpr Product product_mv{check_mv, mv_sizes, mv_into};
+constexpr Product product_dot{check_dot, dot_sizes, dot_add_into};
+
+template <Id id, const Product &p>
+Tensor product(const Tensor &a, const Tensor &b) {
+  Why why = on();
+  why = why == Why::none ? p.check(a, b) : why;
+  if (!take(id, why)) {
+    return original(id, a, b);
+  }
+  Tensor out = empty(p.sizes(a, b), dtype_of(a));
+  p.into(a, b, {}, out);
+  return out;
+}
+
+template <Id id, const Product &p>
+Tensor product_out(const Tensor &a, const Tensor &b, const Tensor &out) {
+  Why why = on();
+  why = why == Why::none ? p.check(a, b) : why;
+  const Sizes sizes = why == Why::none ? p.sizes(a, b) : Sizes{};
+  why = why == Why::none ? check_out(out, sizes, dtype_of(a)) : why;
+  if (!take(id, why)) {
+    original(id, a, b, out);
+  } else {
+    write_out(out, sizes, [&](const Tensor &to) { p.into(a, b, {}, to); });
+  }
+  return out;
+}
+
+// ---- products with an addend, called by the Python side ----------------------
+
+const Product &product_of(Id id) {
+  switch (id) {
+    case id_addmm: case id_addmm_out: case id_addmm_in: return product_mm;
+    case id_baddbmm: case id_baddbmm_out: case id_baddbmm_in: return product_bmm;
+    case id_addmv: case id_addmv_out: case id_addmv_in: return product_mv;
+    default: fail("no product with an addend for route ", static_cast<int>(id));
+  }
+}
+
+Why check_added(const Product &p, const Tensor &c, const Tensor &a, const Tensor &b,
+                Sizes &sizes) {
+  Why why = on();
+  why = why == Why::none ? p.check(a, b) : why;
+  if (why != Why::none) {
+    return why;
+  }
+  sizes = p.sizes(a, b);
+  return check_add(c, a, sizes);
+}
+
+// None when the call is not routed.
+std::optional<Tensor> route_add(int64_t index, const Tensor &c, const Tensor &a, const Tensor &b,
+                                double beta, double alpha) {
+  const Id id = static_cast<Id>(index);
+  const Product &p = product_of(id);
+  Sizes sizes;
+  if (!take(id, check_added(p, c, a, b, sizes))) {
+    return std::nullopt;
+  }
+  Tensor out = empty(sizes, dtype_of(a));
+  p.into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, out);
+  return out;
+}
+
+// False when the call is not routed; out is then as it was.
+bool route_add_out(int64_t index, const Tensor &c, const Tensor &a, const Tensor &b, double beta,
+                   double alpha, const Tensor &out) {
+  const Id id = static_cast<Id>(index);
+  const Product &p = product_of(id);
+  Sizes sizes;
+  Why why = check_added(p, c, a, b, sizes);
+  why = why == Why::none ? check_out(out, sizes, dtype_of(a)) : why;
+  if (!take(id, why)) {
+    return false;
+  }
+  write_out(out, sizes, [&](const Tensor &to) {
+    p.into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, to);
+  });
+  return true;
+}
+
+// ---- softmax ---------------------------------------------------------------
+
+Why check_softmax(const Tensor &x, int64_t dim, bool half_to_float) {
+  if (on() != Why::none) {
+    return Why::off;
+  }
+  const View v = view(x);
+  if (!supported(x, v)) {
+    return Why::dtype;
+  }
+  return half_to_float || !wrap_dim(dim, v.dim) ? Why::shape : Why::none;
+}
+
+template <Id id, Softmax kind>
+Tensor softmax_route(const Tensor &x, int64_t dim, bool half_to_float) {
+  if (!take(id, check_softmax(x, dim, half_to_float))) {
+    return original(id, x, dim, half_to_float);
+  }
+  const View v = view(x);
+  Tensor out = empty_like(v);
+  softmax(kind, x, *wrap_dim(dim, v.dim), out, routes[id].op);
+  return out;
+}
+
+template <Id id, Softmax kind>
+Tensor softmax_route_out(const Tensor &x, int64_t dim, bool half_to_float, const Tensor &out) {
+  const View v = view(x);
+  const Sizes sizes(v.sizes, v.sizes + v.dim);
+  Why why = check_softmax(x, dim, half_to_float);
+  why = why == Why::none ? check_out(out, sizes, v.torch_dtype) : why;
+  if (!take(id, why)) {
+    original(id, x, dim, half_to_float, out);
+  } else {
+    write_out(out, sizes, [&](const Tensor &to) {
+      softmax(kind, x, *wrap_dim(dim, v.dim), to, routes[id].op);
+    });
+  }
+  return out;
+}
+
+// ---- sum, mean -------------------------------------------------------------
+
+Why check_reduction(const Tensor &x, const std::optional<Sizes> &dims,
+                    const std::optional<ScalarType> &dtype, std::vector<bool> &mask,
+                    int32_t &result) {
+  if (on() != Why::none) {
+    return Why::off;
+  }
+  const Why why = check_reduce(x, dims, mask);
+  if (why != Why::none) {
+    return why;
+  }
+  result = dtype_of(x);
+  if (dtype) {
+    switch (*dtype) {
+      case ScalarType::Float: result = torch_dtype(INVAR_CPU_FLOAT32); break;
+      case ScalarType::BFloat16: result = torch_dtype(INVAR_CPU_BFLOAT16); break;
+      case ScalarType::Half: result = torch_dtype(INVAR_CPU_FLOAT16); break;
+      default: return Why::accumulate;
+    }
+  }
+  return Why::none;
+}
+
+template <Id id, Reduction kind>
+Tensor reduction(const Tensor &x, std::optional<Sizes> dims, bool keepdim,
+                 std::optional<ScalarType> dtype) {
+  std::vector<bool> mask;
+  int32_t result = 0;
+  if (!take(id, check_reduction(x, dims, dtype, mask, result))) {
+    return original(id, x, list(dims), keepdim, dtype);
+  }
+  Tensor out = empty(reduce_sizes(x, mask, keepdim), result);
+  reduce(kind, x, mask, out, keepdim, routes[id].op);
+  return out;
+}
+
+template <Id id, Reduction kind>
+Tensor reduction_out(const Tensor &x, std::optional<Sizes> dims, bool keepdim,
+                     std::optional<ScalarType> dtype, const Tensor &out) {
+  std::vector<bool> mask;
+  int32_t result = 0;
+  Why why = check_reduction(x, dims, dtype, mask, result);
+  const Sizes sizes = why == Why::none ? reduce_sizes(x, mask, keepdim) : Sizes{};
+  // Without dtype= the result has out's own.
+  why = why == Why::none ? check_out(out, sizes, dtype ? result : dtype_of(out)) : why;
+  if (!take(id, why)) {
+    original(id, x, list(dims), keepdim, dtype, out);
+  } else {
+    write_out(out, sizes,
+              [&](const Tensor &to) { reduce(kind, x, mask, to, keepdim, routes[id].op); });
+  }
+  return out;
+}
+
+// ---- registration ------------------------------------------------------------
+
+using Boxed = void (*)(StableIValue *, uint64_t, uint64_t);
+
+Boxed boxed(Id id) {
+  switch (id) {
+    case id_mm: return TORCH_BOX((&product<id_mm, product_mm>));
+    case id_mm_out: return TORCH_BOX((&product_out<id_mm_out, product_mm>));
+    case id_bmm: return TORCH_BOX((&product<id_bmm, product_bmm>));
+    case id_bmm_out: return TORCH_BOX((&product_out<id_bmm_out, product_bmm>));
+    case id_mv: return TORCH_BOX((&product<id_mv, product_mv>));
+    case id_mv_out: return TORCH_BOX((&product_out<id_mv_out, product_mv>));
+    case id_dot: return TORCH_BOX((&product<id_dot, product_dot>));
+    case id_dot_out: return TORCH_BOX((&product_out<id_dot_out, product_dot>));
+    case id_vdot: return TORCH_BOX((&product<id_vdot, product_dot>));
+    case id_vdot_out: return TORCH_BOX((&product_out<id_vdot_out, product_dot>));
+    case id_softmax: return TORCH_BOX((&softmax_route<id_softmax, Softmax::plain>));
+    case id_softmax_out: return TORCH_BOX((&softmax_route_out<id_softmax_out, Softmax::plain>));
+    case id_log_softmax: return TORCH_BOX((&softmax_route<id_log_softmax, Softmax::log>));
+    case id_log_softmax_out:
+      return TORCH_BOX((&softmax_route_out<id_log_softmax_out, Softmax::log>));
+    case id_sum: return TORCH_BOX((&reduction<id_sum, Reduction::sum>));
+    case id_sum_out: return TORCH_BOX((&reduction_out<id_sum_out, Reduction::sum>));
+    case id_mean: return TORCH_BOX((&reduction<id_mean, Reduction::mean>));
+    case id_mean_out: return TORCH_BOX((&reduction_out<id_mean_out, Reduction::mean>));
+    default: return nullptr;
+  }
+}
+
+std::mutex registry_lock;
+TorchLibraryHandle registry = nullptr;
+
+STABLE_TORCH_LIBRARY_FRAGMENT(batch_invariant_ops, m) {
+  m.def("_route_add(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha)"
+        " -> Tensor?");
+  m.def("_route_add_out(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha,"
+        " Tensor(a!) out) -> bool");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, CPU, m) {
+  m.impl("_route_add", TORCH_BOX(&route_add));
+  m.impl("_route_add_out", TORCH_BOX(&route_add_out));
+}
+
+}  // namespace
+
+int64_t route_count() { return id_count; }
+const Route &route(int64_t index) { return routes.at(static_cast<size_t>(index)); }
+uint64_t routed_calls(int64_t index) { return routed.at(static_cast<size_t>(index)).load(); }
+uint64_t original_calls(int64_t index, Why why) {
+  return fell.at(static_cast<size_t>(index)).at(static_cast<size_t>(why)).load();
+}
+
+const char *why_text(Why why) {
+  switch (why) {
+    case Why::none: return "routed";
+    case Why::off: return "routing is disabled";
+    case Why::dtype: return "not a strided CPU tensor of float32, bfloat16 or float16";
+    case Why::mixed: return "operands of different dtypes";
+    case Why::shape: return "sizes or dimensions that only the original kernel judges";
+    case Why::out: return "out= has another dtype, or another size and is not empty";
+    case Why::accumulate: return "dtype= asks for a dtype without an invariant kernel";
+    case Why::scalar: return "alpha or beta is not a real number";
+    default: return "unknown reason";
+  }
+}
+
+void set_routing(bool on) { routing_on.store(on, std::memory_order_relaxed); }
+bool routing() { return routing_on.load(std::memory_order_relaxed); }
+
+void register_routes() {
+  const std::lock_guard<std::mutex> hold(registry_lock);
+  if (registry != nullptr) {
+    return;
+  }
+  stage1();  // throws when there is none: nothing may be routed into a hole
+  torch_ok(aoti_torch_library_init_impl("aten", "CPU", "batch_invariant_ops", 0, &registry),
+           "open aten for registration");
+  for (int i = 0; i < id_count; i++) {
+    if (routes[static_cast<size_t>(i)].native) {
+      torch_ok(torch_library_impl(registry, routes[static_cast<size_t>(i)].name,
+                                  boxed(static_cast<Id>(i)), TORCH_ABI_VERSION),
+               routes[static_cast<size_t>(i)].name);
+    }
+  }
+}
+
+void unregister_routes() {
+  const std::lock_guard<std::mutex> hold(registry_lock);
+  if (registry != nullptr) {
+    torch_ok(aoti_torch_delete_library_object(registry), "take the overrides away");
+    registry = nullptr;
+  }
+}
+
+bool routes_registered() {
+  const std::lock_guard<std::mutex> hold(registry_lock);
+  return registry != nullptr;
+}
+
+void note_error(const std::string &text) { last_error = text; }
+
+}  // namespace invar

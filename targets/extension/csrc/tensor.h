@@ -1,0 +1,59 @@
+// Tensors as this extension sees them: borrowed sizes and strides, a pointer, and
+// the dtype in stage 1's numbering.
+#pragma once
+
+#include "error.h"
+
+#include <cstdint>
+#include <optional>
+#include <torch/csrc/stable/tensor.h>
+#include <vector>
+
+namespace invar {
+
+using torch::stable::Tensor;
+using Sizes = std::vector<int64_t>;
+
+// dtype of a View that stage 1 has no kernels for.
+inline constexpr int32_t no_dtype = -1;
+
+struct View {
+  int64_t dim;
+  const int64_t *sizes;    // borrowed from the tensor
+  const int64_t *strides;  // in elements
+  int32_t dtype;           // invar_cpu_dtype or no_dtype
+  int32_t torch_dtype;     // aoti_torch_dtype_*()
+};
+
+View view(const Tensor &t);
+
+// True for a strided CPU tensor of a dtype that stage 1 knows.
+bool supported(const Tensor &t, const View &v);
+
+const void *data(const Tensor &t);
+void *mutable_data(const Tensor &t);
+
+int64_t element_size(int32_t dtype);
+
+// stage 1's number for torch's, and back.
+int32_t stage1_dtype(int32_t torch_dtype);
+int32_t torch_dtype(int32_t stage1_dtype);
+
+// A fresh contiguous CPU tensor.
+Tensor empty(const Sizes &sizes, int32_t torch_dtype);
+
+// A fresh tensor for an elementwise result of t: its sizes, and its memory format
+// where that is channels-last, else contiguous.
+Tensor empty_like(const View &t);
+
+// dim counted from the front; nullopt when out of range. A scalar counts as one
+// dimension, as in torch.
+std::optional<int64_t> wrap_dim(int64_t dim, int64_t ndim);
+
+// "[2, 3]"
+std::string shape_text(const View &v);
+
+// For a message: "a: float32 [2, 3]".
+std::string describe(const char *name, const View &v);
+
+}  // namespace invar
