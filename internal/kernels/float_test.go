@@ -1,0 +1,122 @@
+package kernels
+
+import (
+	"math"
+	"math/big"
+)
+
+// The arithmetic of docs/contract.md on single values. The conversions to
+// float32 are not decoration: without them Go may fuse a product and a sum.
+
+func bits(f float32) uint32         { return math.Float32bits(f) }
+func fromBits(u uint32) float32     { return math.Float32frombits(u) }
+func add(a, b float32) float32      { return float32(a + b) }
+func sub(a, b float32) float32      { return float32(a - b) }
+func mul(a, b float32) float32      { return float32(a * b) }
+func div(a, b float32) float32      { return float32(a / b) }
+func sqrt(a float32) float32        { return float32(math.Sqrt(float64(a))) }
+func isNaN(f float32) bool          { return f != f } //nolint:gocritic // the definition
+func nearestEven(f float32) float32 { return float32(math.RoundToEven(float64(f))) }
+
+// fma is a*b + c rounded once. The product is exact in float64. The float64
+// sum may be rounded, which shows in the result only when it lands next to the
+// middle of two float32 values; those cases go through exact arithmetic.
+func fma(a, b, c float32) float32 {
+	p, z := float64(a)*float64(b), float64(c)
+	s := p + z
+	if math.IsNaN(s) || math.IsInf(s, 0) || s == 0 {
+		return float32(s)
+	}
+	if math.Abs(s) > 0x1p-100 && math.Float64bits(s)&0x1fffffff != 0x10000000 {
+		return float32(s)
+	}
+	exact := new(big.Float).SetPrec(2000).SetFloat64(p)
+	exact.Add(exact, new(big.Float).SetPrec(2000).SetFloat64(z))
+	f, _ := exact.Float32()
+	return f
+}
+
+// A dtype is one of the header's enum.
+type dtype int64
+
+const (
+	f32 dtype = iota
+	bf16
+	f16
+)
+
+func (d dtype) String() string { return [...]string{"float32", "bfloat16", "float16"}[d] }
+
+func (d dtype) size() int {
+	if d == f32 {
+		return 4
+	}
+	return 2
+}
+
+// widen is the value of the stored bits u.
+func (d dtype) widen(u uint32) float32 {
+	switch d {
+	case bf16:
+		return fromBits(u << 16)
+	case f16:
+		sign, e, m := u>>15, int(u>>10&31), float64(u&1023)
+		v := math.Ldexp(m, -24)
+		if e > 0 {
+			v = math.Ldexp(1024+m, e-25)
+		}
+		if e == 31 {
+			v = math.Inf(1)
+			if m != 0 {
+				v = math.NaN()
+			}
+		}
+		if sign == 1 {
+			v = math.Copysign(v, -1)
+		}
+		return float32(v)
+	}
+	return fromBits(u)
+}
+
+// narrow is the stored form of f: rounded to nearest even, NaN canonical.
+func (d dtype) narrow(f float32) uint32 {
+	switch d {
+	case bf16:
+		if isNaN(f) {
+			return 0x7fc0
+		}
+		return roundTo(f, 8, -133, 0x7f80, 7)
+	case f16:
+		if isNaN(f) {
+			return 0x7e00
+		}
+		return roundTo(f, 11, -24, 0x7c00, 10)
+	}
+	if isNaN(f) {
+		return 0x7fc00000
+	}
+	return bits(f)
+}
+
+// roundTo rounds f to a 16-bit format with so many significant bits and the
+// smallest step 2^step, through whole numbers of steps: RoundToEven does it.
+func roundTo(f float32, significant, step int, infinity, mantissa uint32) uint32 {
+	sign := bits(f) >> 31 << 15
+	v := math.Abs(float64(f))
+	if math.IsInf(v, 0) {
+		return sign | infinity
+	}
+	_, e := math.Frexp(v) // v < 2^e
+	unit := max(e-significant, step)
+	n := math.RoundToEven(math.Ldexp(v, -unit))
+	if n == math.Ldexp(1, significant) { // carried into the next power of two
+		n, unit = n/2, unit+1
+	}
+	if n < math.Ldexp(1, int(mantissa)) {
+		return sign | uint32(n)
+	}
+	biased := uint32(unit-step) + 1
+	u := biased<<mantissa | uint32(n)&(1<<mantissa-1)
+	return sign | min(u, infinity)
+}
