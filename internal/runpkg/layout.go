@@ -14,10 +14,9 @@ type layout struct {
 }
 
 type node struct {
-	kind     string
-	link     string
-	explicit bool // named by an entry, not only implied by a path below it
-	round    int  // which payload of the package named it
+	kind  string
+	link  string
+	round int // which payload of the package named it last
 }
 
 // maxHops is where Linux gives up on a chain of links too (ELOOP).
@@ -27,30 +26,37 @@ func newLayout() *layout { return &layout{nodes: map[string]node{}} }
 
 // add places an entry whose path is clean and relative. round counts the
 // payloads of a package: a later one may replace files of an earlier one,
-// which is what makeself --append is for.
-func (l *layout) add(e Entry, round int) error {
+// which is what makeself --append is for. again is true when this payload has
+// the path already: makeself packs the files of a folder without subfolders
+// twice, so that alone is no reason to refuse, but the two must be equal.
+func (l *layout) add(e Entry, round int) (again bool, err error) {
 	for dir := path.Dir(e.Path); dir != "."; dir = path.Dir(dir) {
 		switch n, ok := l.nodes[dir]; {
 		case !ok:
 			l.nodes[dir] = node{kind: TypeDir, round: round}
 		case n.kind != TypeDir:
-			return refuse("%s lies below %s, which is a %s", e.Path, dir, n.kind).
+			return false, refuse("%s lies below %s, which is a %s", e.Path, dir, n.kind).
 				WithWant("folders only above a file", "a "+n.kind)
 		}
 	}
 	old, ok := l.nodes[e.Path]
-	switch {
-	case !ok, old.kind == TypeDir && e.Type == TypeDir:
-	case !old.explicit || old.kind != e.Type || old.kind == TypeDir:
-		return refuse("%s is both a %s and a %s", e.Path, old.kind, e.Type)
-	case old.round == round:
-		return refuse("%s is in the archive twice", e.Path)
+	if ok && old.kind != e.Type {
+		return false, refuse("%s is both a %s and a %s", e.Path, old.kind, e.Type)
 	}
-	l.nodes[e.Path] = node{kind: e.Type, link: e.Link, explicit: true, round: round}
+	again = ok && old.round == round && e.Type != TypeDir
+	if again && old.link != e.Link {
+		return true, different(e.Path)
+	}
+	l.nodes[e.Path] = node{kind: e.Type, link: e.Link, round: round}
 	if e.Type == TypeLink && strings.HasPrefix(e.Link, "/") {
-		return outside(e.Path, e.Link)
+		return again, outside(e.Path, e.Link)
 	}
-	return nil
+	return again, nil
+}
+
+func different(p string) error {
+	return refuse("%s is in the archive twice, with different content", p).
+		WithHint("which of them counts is not certain: pack the package again, without --append")
 }
 
 // checkLinks follows every link through all others. It is the last step: a

@@ -31,7 +31,8 @@ func collect(ctx context.Context, tree fs.FS) ([]Entry, error) {
 			return err
 		}
 		all = append(all, e)
-		return seen.add(e, 0)
+		_, err = seen.add(e, 0)
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func sample(t testing.TB) string {
 		x = x*1664525 + 1013904223
 		random[i] = byte(x >> 24)
 	}
-	long := "deep/" + string(make100('d')) + "/" + string(make100('e')) + "/" + string(make100('f')) + ".json"
+	long := "deep/" + string(make100('d')) + "/" + string(make100('f')) + ".json"
 	for name, content := range map[string][]byte{
 		"lib/libinvar_cpu.so":        append(make([]byte, 700_000), random...),
 		"include/invar/cpu.h":        []byte("int invar_contract(void);\n"),
