@@ -38,13 +38,13 @@ bio = "batch_invariant_ops.vllm:register"
 
 func source() fstest.MapFS {
 	return fstest.MapFS{
-		"pyproject.toml": {Data: []byte(pyproject)},
-		"README.md":      {Data: []byte("# Héllo\n")},
-		"LICENSE":        {Data: []byte("Apache\n")},
-		"batch_invariant_ops/__init__.py":                {Data: []byte("x = 1\n")},
-		"batch_invariant_ops/_ops.py":                    {Data: []byte(strings.Repeat("y = 2\n", 4000))},
-		"batch_invariant_ops/py.typed":                   {},
-		"batch_invariant_ops/a,\"b\".txt":                {Data: []byte("csv")},
+		"pyproject.toml":                                  {Data: []byte(pyproject)},
+		"README.md":                                       {Data: []byte("# Héllo\n")},
+		"LICENSE":                                         {Data: []byte("Apache\n")},
+		"batch_invariant_ops/__init__.py":                 {Data: []byte("x = 1\n")},
+		"batch_invariant_ops/_ops.py":                     {Data: []byte(strings.Repeat("y = 2\n", 4000))},
+		"batch_invariant_ops/py.typed":                    {},
+		"batch_invariant_ops/a,\"b\".txt":                 {Data: []byte("csv")},
 		"batch_invariant_ops/__pycache__/x.cpython-1.pyc": {Data: []byte("no")},
 	}
 }

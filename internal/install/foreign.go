@@ -1,0 +1,280 @@
+package install
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/run"
+)
+
+// A Foreign is a copy of the package that something else put on sys.path.
+type Foreign struct {
+	Path  string   `json:"path"`            // what Python would import, or the metadata
+	What  string   `json:"what"`            // "batch_invariant_ops 0.9 (pip)"
+	Via   string   `json:"via"`             // "site-packages", "PYTHONPATH", a .pth file
+	Wins  bool     `json:"wins"`            // it comes before invar's own on sys.path
+	Parts []string `json:"parts"`           // what has to go to make it disappear
+	Stuck string   `json:"stuck,omitempty"` // why it must not be moved, "" when it may
+}
+
+// An entry is one place on sys.path and how it came there.
+type entry struct {
+	dir  string
+	via  string
+	pth  string // the .pth file that names it, "" otherwise
+	late bool   // after the hook
+}
+
+// A search looks for copies of the package on the path of one Python.
+type search struct {
+	purelib string
+	own     func(dir string) bool // belongs to an invar prefix
+	seen    map[string]bool
+	late    bool
+	found   []Foreign
+}
+
+// findForeign walks sys.path as Python builds it: PYTHONPATH, then each site
+// directory with what its .pth files add, in name order. own tells folders
+// that invar's hooks name.
+func findForeign(paths []string, purelib string, environ []string, own func(string) bool) []Foreign {
+	s := &search{purelib: real(purelib), own: own, seen: map[string]bool{}}
+	if v := run.Getenv(environ, "PYTHONPATH"); v != "" {
+		for dir := range strings.SplitSeq(v, ":") {
+			s.place(entry{dir: dir, via: "PYTHONPATH"})
+		}
+	}
+	for _, dir := range paths {
+		s.site(dir)
+	}
+	return s.found
+}
+
+func real(p string) string {
+	if r, err := filepath.EvalSymlinks(p); err == nil {
+		return r
+	}
+	abs, err := filepath.Abs(p)
+	if err != nil {
+		return p
+	}
+	return abs
+}
+
+// site looks at a site directory, then follows its .pth files.
+func (s *search) site(dir string) {
+	if s.seen[real(dir)] {
+		return
+	}
+	s.place(entry{dir: dir, via: "site-packages", late: s.late})
+	names, _ := filepath.Glob(filepath.Join(dir, "*.pth")) // sorted, as in site.py
+	for _, pth := range names {
+		if filepath.Base(pth) == HookName {
+			if real(dir) == s.purelib {
+				s.late = true
+			}
+			continue
+		}
+		// Where the hook is not there yet, it will come between its neighbours.
+		if real(dir) == s.purelib && filepath.Base(pth) > HookName {
+			s.late = true
+		}
+		s.follow(dir, pth)
+	}
+	if real(dir) == s.purelib {
+		s.late = true
+	}
+}
+
+// follow reads one .pth file as site.py does: lines that start with "import "
+// are code, others name a folder.
+func (s *search) follow(dir, pth string) {
+	b, err := os.ReadFile(pth)
+	if err != nil {
+		return
+	}
+	sc := bufio.NewScanner(bytes.NewReader(b))
+	for sc.Scan() {
+		line := strings.TrimRight(sc.Text(), " \t\r")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t"):
+			s.code(dir, pth, line)
+		default:
+			to := line
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(dir, to)
+			}
+			s.place(entry{dir: to, via: pth, pth: pth, late: s.late})
+		}
+	}
+}
+
+var importedRE = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+
+// code looks at an executable line: the editable installs of setuptools and
+// others import a module beside the .pth that maps package names to sources.
+func (s *search) code(dir, pth, line string) {
+	quoted := regexp.MustCompile(`['"]` + Package + `['"]`)
+	hit := quoted.MatchString(line)
+	parts := []string{pth}
+	for _, name := range importedRE.FindAllString(line, -1) {
+		file := filepath.Join(dir, name+".py")
+		b, err := os.ReadFile(file)
+		if err == nil && (quoted.Match(b) || (strings.Contains(name, Package) && strings.Contains(name, "editable"))) {
+			hit, parts = true, append(parts, file)
+		}
+	}
+	if hit {
+		// A finder is asked wherever its .pth stands, so it counts as first.
+		s.found = append(s.found, Foreign{Path: pth, What: Package + " (editable install)", Via: pth, Wins: true, Parts: parts})
+	}
+}
+
+// place looks for the package in one entry of sys.path.
+func (s *search) place(e entry) {
+	r := real(e.dir)
+	if s.seen[r] || s.own(r) {
+		return
+	}
+	s.seen[r] = true
+	if st, err := os.Stat(r); err == nil && st.Mode().IsRegular() {
+		s.archive(e)
+		return
+	}
+	var meta []python.Dist
+	for _, d := range python.Dists(e.dir) {
+		if d.Name == Dist {
+			meta = append(meta, d)
+		}
+	}
+	code := codeIn(e.dir)
+	side := metadataIn(e.dir)
+	if len(code) == 0 && len(side) == 0 {
+		return
+	}
+	f := Foreign{Path: e.dir, Via: e.via, Wins: !e.late, Parts: slices.Concat(code, side), What: describe(e.dir, meta, code)}
+	if len(code) > 0 {
+		f.Path = code[0]
+	} else {
+		f.Path = side[0]
+	}
+	s.protect(&f, e)
+	s.found = append(s.found, f)
+}
+
+// protect says when moving the files would hurt: sources that somebody works
+// on, and a .pth file that names other folders too.
+func (s *search) protect(f *Foreign, e entry) {
+	switch {
+	case e.pth != "":
+		b, _ := os.ReadFile(e.pth)
+		f.Parts = []string{e.pth}
+		if len(strings.Fields(string(b))) > 1 {
+			f.Stuck = fmt.Sprintf("%s names other folders too: take the line %s out", e.pth, e.dir)
+		}
+	case e.via == "PYTHONPATH" && isSourceTree(e.dir):
+		f.Stuck = fmt.Sprintf("%s is a source tree: take it out of PYTHONPATH", e.dir)
+	}
+}
+
+func isSourceTree(dir string) bool {
+	for _, up := range []string{dir, filepath.Dir(filepath.Clean(dir))} { // src/ layouts too
+		for _, mark := range []string{"pyproject.toml", "setup.py", ".git"} {
+			if exists(filepath.Join(up, mark)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// codeIn lists what Python could import as the package from dir. A folder
+// without __init__ is a namespace, which loses to every regular package.
+func codeIn(dir string) []string {
+	var out []string
+	if p := filepath.Join(dir, Package); isRegularPackage(p) {
+		out = append(out, p)
+	}
+	for _, pattern := range []string{Package + ".py", Package + ".pyc", Package + ".so", Package + ".*.so"} {
+		hits, _ := filepath.Glob(filepath.Join(dir, pattern))
+		out = append(out, hits...)
+	}
+	return out
+}
+
+func isRegularPackage(dir string) bool {
+	for _, pattern := range []string{"__init__.py", "__init__.pyc", "__init__.so", "__init__.*.so"} {
+		if hits, _ := filepath.Glob(filepath.Join(dir, pattern)); len(hits) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// metadataIn lists dist-info, egg-info and what belongs to them. Metadata
+// without a package is the rest of an uninstall; importlib.metadata believes it.
+func metadataIn(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		name := e.Name()
+		stem, ok := "", false
+		for _, end := range []string{".dist-info", ".egg-info", ".egg-link", ".libs", ".data", ".egg"} {
+			if stem, ok = strings.CutSuffix(name, end); ok {
+				break
+			}
+		}
+		base, _, _ := strings.Cut(stem, "-")
+		if ok && python.Normalize(base) == Dist {
+			out = append(out, filepath.Join(dir, name))
+		}
+	}
+	return out
+}
+
+func describe(dir string, meta []python.Dist, code []string) string {
+	what := Package
+	if len(meta) == 0 {
+		return what + " (without metadata)"
+	}
+	what += " " + meta[0].Version
+	if len(code) == 0 {
+		what += " (metadata only)"
+	}
+	hits, _ := filepath.Glob(filepath.Join(dir, "*.dist-info", "INSTALLER"))
+	for _, h := range hits {
+		b, err := os.ReadFile(h)
+		name, _, _ := strings.Cut(filepath.Base(filepath.Dir(h)), "-")
+		if err == nil && python.Normalize(name) == Dist {
+			what += " (installed by " + strings.TrimSpace(string(b)) + ")"
+		}
+	}
+	return what
+}
+
+// archive looks into a zip file on sys.path.
+func (s *search) archive(e entry) {
+	z, err := zip.OpenReader(e.dir)
+	if err != nil {
+		return
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if strings.HasPrefix(f.Name, Package+"/__init__.") || strings.HasPrefix(f.Name, Package+".py") {
+			s.found = append(s.found, Foreign{
+				Path: e.dir, What: Package + " in a zip file", Via: e.via, Wins: !e.late,
+				Stuck: "a zip file on sys.path is left alone: take " + e.dir + " off the path",
+			})
+			return
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/store"
+)
+
+// A RolledBack says what Rollback did.
+type RolledBack struct {
+	From     int      `json:"from"`
+	To       int      `json:"to"`                 // 0: nothing of invar's is installed any more
+	Receipt  *Receipt `json:"receipt,omitempty"`  // of To
+	Restored []Moved  `json:"restored,omitempty"` // brought back to site-packages
+}
+
+// Rollback makes the generation before the current one current again, and
+// brings back what the current one had moved aside. When there is none before
+// but something was moved aside or taken over, that comes back instead.
+func (p *Prefix) Rollback(ctx context.Context, id string, o store.LockOptions) (RolledBack, error) {
+	release, err := p.hold(ctx, o)
+	if err != nil {
+		return RolledBack{}, err
+	}
+	defer release()
+	e := p.env(id)
+	s, err := e.recover()
+	if err != nil {
+		return RolledBack{}, err
+	}
+	cur, err := e.current()
+	if err != nil {
+		return RolledBack{}, err
+	}
+	if cur == 0 {
+		return RolledBack{}, p.noSuch(id)
+	}
+	r, err := e.readReceipt(cur)
+	if err != nil {
+		return RolledBack{}, err
+	}
+	back := RolledBack{From: cur, To: r.Previous, Restored: s.later(r.Previous)}
+	if err := back.check(ctx, e); err != nil {
+		return RolledBack{}, err
+	}
+	if err := e.setCurrent(back.To); err != nil { // the commit
+		return RolledBack{}, store.Explain(err, "prefix "+p.Dir)
+	}
+	return back, e.settle(&s, back.To)
+}
+
+// later lists the changes outside the prefix that belong to generations after n.
+func (s state) later(n int) []Moved {
+	var out []Moved
+	for _, m := range s.Moved {
+		if m.Generation > n && (m.Kind == "aside" || m.Was != "") {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// check makes sure that there is something whole to go back to.
+func (b *RolledBack) check(ctx context.Context, e env) error {
+	if b.To == 0 {
+		if len(b.Restored) == 0 {
+			return report.Problemf(report.Failed, "generation %d is the first one", b.From).
+				WithWant("an earlier generation", "none").
+				WithHint("invar uninstall removes it")
+		}
+		return nil
+	}
+	gens, err := e.generations()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(gens, b.To) {
+		return report.Problemf(report.Failed, "generation %d was removed", b.To).
+			WithWant(fmt.Sprintf("generation %d on disk", b.To), fmt.Sprint(gens)).
+			WithHint("invar gc removed it; build it again")
+	}
+	r, err := e.readReceipt(b.To)
+	if err != nil {
+		return err
+	}
+	var h Health
+	if err := h.files(ctx, e, r); err != nil {
+		return err
+	}
+	if len(h.Faults) > 0 {
+		return report.Problemf(report.CheckFailed, "generation %d is not whole", b.To).
+			WithWant(h.Faults[0].Want, h.Faults[0].Path+": "+h.Faults[0].Got).
+			WithHint("build it again; generation %d stays current", b.From)
+	}
+	b.Receipt = &r
+	return nil
+}

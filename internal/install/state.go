@@ -1,0 +1,147 @@
+package install
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/invar-ops/invar/internal/store"
+)
+
+const stateSchema = 1
+
+// A state is what an environment has to know beyond its generations.
+type state struct {
+	Schema    int     `json:"schema"`
+	Purelib   string  `json:"purelib"`
+	Next      int     `json:"next"`      // number of the next generation; never used twice
+	Committed []int   `json:"committed"` // generations that have been current and are still there
+	Moved     []Moved `json:"moved"`     // changes to site-packages that can be undone
+}
+
+// A Moved is one change outside the prefix: something moved aside, or the
+// hook. It was planned by a generation and holds while the current generation
+// is that one or a later one; see settle.
+type Moved struct {
+	Generation int    `json:"generation"`
+	Kind       string `json:"kind"`           // "aside" or "hook"
+	From       string `json:"from"`           // where it was, absolute
+	To         string `json:"to,omitempty"`   // where it is, below the environment's folder
+	Was        string `json:"was,omitempty"`  // content of the hook before, "" when there was none
+	What       string `json:"what,omitempty"` // for people: "batch_invariant_ops 0.9 (pip)"
+	Done       bool   `json:"done"`
+}
+
+func (e env) statePath() string { return filepath.Join(e.dir, "state.json") }
+
+// readState reads the state. One that is missing or unreadable is made again
+// from the generations and their receipts: numbers stay unique and what was
+// moved aside is not forgotten.
+func (e env) readState() (state, error) {
+	b, err := os.ReadFile(e.statePath())
+	if err == nil {
+		var s state
+		if derr := store.DecodeJSON(b, &s); derr == nil && s.Schema == stateSchema {
+			return s, nil
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return state{}, err
+	}
+	return e.rebuildState()
+}
+
+func (e env) rebuildState() (state, error) {
+	s := state{Schema: stateSchema, Next: 1}
+	gens, err := e.generations()
+	if err != nil {
+		return s, err
+	}
+	for _, n := range gens {
+		s.Next = n + 1
+		r, err := e.readReceipt(n)
+		if err != nil {
+			continue
+		}
+		s.Committed, s.Purelib = append(s.Committed, n), r.Python.Purelib
+		s.Moved = append(s.Moved, r.Replaced...)
+	}
+	for i := range s.Moved {
+		s.Moved[i].Done = true
+	}
+	return s, nil
+}
+
+func (e env) writeState(s state) error {
+	b, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(e.statePath(), append(b, '\n'), 0o644)
+}
+
+// recover brings the environment into order after a run that was killed:
+// changes outside the prefix are finished or undone, unfinished generations
+// are removed. It changes nothing when the last run ended by itself.
+func (e env) recover() (state, error) {
+	s, err := e.readState()
+	if err != nil {
+		return s, err
+	}
+	cur, err := e.current()
+	if err != nil {
+		return s, err
+	}
+	if cur != 0 && !slices.Contains(s.Committed, cur) {
+		s.Committed = append(s.Committed, cur) // killed right after the commit
+	}
+	if err := e.settle(&s, cur); err != nil {
+		return s, err
+	}
+	gens, err := e.generations()
+	if err != nil {
+		return s, err
+	}
+	for _, n := range gens {
+		if n >= s.Next {
+			s.Next = n + 1
+		}
+		if slices.Contains(s.Committed, n) {
+			continue
+		}
+		if err := os.RemoveAll(e.gen(n)); err != nil {
+			return s, fmt.Errorf("leftover generation %d: %w", n, err)
+		}
+	}
+	s.Committed = slices.DeleteFunc(s.Committed, func(n int) bool { return !slices.Contains(gens, n) })
+	return s, e.sweep()
+}
+
+// sweep removes temporary files of killed runs.
+func (e env) sweep() error {
+	for _, dir := range append([]string{e.dir}, e.genDirs()...) {
+		left, err := filepath.Glob(filepath.Join(dir, ".*.tmp*"))
+		if err != nil {
+			return err
+		}
+		for _, p := range append(left, filepath.Join(dir, ".current.new")) {
+			if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e env) genDirs() []string {
+	gens, _ := e.generations()
+	out := make([]string, len(gens))
+	for i, n := range gens {
+		out[i] = e.gen(n)
+	}
+	return out
+}

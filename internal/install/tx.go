@@ -1,0 +1,297 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/runpkg"
+	"github.com/invar-ops/invar/internal/store"
+	"github.com/invar-ops/invar/internal/wheel"
+)
+
+// A Bundle is what is installed: both artifacts and what is known of them.
+type Bundle struct {
+	Target      string
+	Flavour     string // "cpu", "cuda" or "ascend"
+	RunPackage  Artifact
+	Wheel       Artifact
+	Fingerprint string // of the plan that made the bundle
+	Contract    string
+}
+
+// A Request says what to install, for which Python and what may be replaced.
+type Request struct {
+	Bundle   Bundle
+	Python   python.Python
+	Env      []string // environment that the Python will run with: PYTHONPATH counts
+	Replace  bool     // move aside what others installed; change the flavour
+	TakeOver bool     // take the Python over from another prefix
+	Invar    string   // version of invar
+	Lock     store.LockOptions
+}
+
+// A Tx is one installation under way. Nothing that a Python sees changes
+// before Commit.
+type Tx struct {
+	p        *Prefix
+	e        env
+	req      Request
+	state    state
+	plan     preflight
+	gen      int
+	previous int
+	wheel    Artifact
+	ops      Artifact
+	release  func()
+	ended    bool
+}
+
+// Apply installs a ready bundle: run package and wheel are files.
+func (p *Prefix) Apply(ctx context.Context, req Request, runPackage, wheelFile string) (Receipt, error) {
+	tx, err := p.Begin(ctx, req)
+	if err != nil {
+		return Receipt{}, err
+	}
+	defer tx.Abort()
+	if err := tx.InstallOps(ctx, runPackage); err != nil {
+		return Receipt{}, err
+	}
+	if err := tx.InstallWheel(ctx, wheelFile); err != nil {
+		return Receipt{}, err
+	}
+	return tx.Commit(ctx)
+}
+
+var nameRE = regexp.MustCompile(`^[a-z0-9][a-z0-9_]*$`)
+
+// Begin takes the lock, brings the environment into order after a killed run,
+// and checks everything that can be checked before anything changes.
+func (p *Prefix) Begin(ctx context.Context, req Request) (*Tx, error) {
+	if !nameRE.MatchString(req.Bundle.Target) || !slices.Contains(flavours, req.Bundle.Flavour) {
+		return nil, fmt.Errorf("target %q, flavour %q: want a target name and one of %q", req.Bundle.Target, req.Bundle.Flavour, flavours)
+	}
+	release, err := p.hold(ctx, req.Lock)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Tx{p: p, e: p.env(req.Python.ID()), req: req, release: release}
+	if err := tx.begin(ctx); err != nil {
+		tx.Abort()
+		return nil, store.Explain(err, "prefix "+p.Dir)
+	}
+	return tx, nil
+}
+
+func (tx *Tx) begin(ctx context.Context) error {
+	var err error
+	if tx.state, err = tx.e.recover(); err != nil {
+		return err
+	}
+	if tx.previous, err = tx.e.current(); err != nil {
+		return err
+	}
+	if tx.plan, err = tx.examine(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := os.MkdirAll(filepath.Join(tx.e.dir, "gen"), 0o755); err != nil {
+		return err
+	}
+	n := tx.state.Next
+	tx.state.Next, tx.state.Purelib = n+1, tx.req.Python.Purelib
+	if err := tx.e.writeState(tx.state); err != nil {
+		return err
+	}
+	tx.gen = n
+	return os.Mkdir(tx.e.gen(n), 0o755)
+}
+
+// Generation is the number that this installation gets.
+func (tx *Tx) Generation() int { return tx.gen }
+
+// OpsDir is where the content of the run package lies until Commit; stage 2
+// may be built against it. Afterwards it is reached through Receipt.Ops.
+func (tx *Tx) OpsDir() string { return filepath.Join(tx.e.gen(tx.gen), "ops", tx.req.Bundle.Target) }
+
+// SiteDir is where the content of the wheel lies until Commit.
+func (tx *Tx) SiteDir() string { return filepath.Join(tx.e.gen(tx.gen), "site") }
+
+// InstallOps unpacks the run package at path without running any of it.
+func (tx *Tx) InstallOps(ctx context.Context, path string) error {
+	a, err := artifact(ctx, path, tx.req.Bundle.RunPackage)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(tx.OpsDir()), 0o755); err != nil {
+		return store.Explain(err, "prefix "+tx.p.Dir)
+	}
+	pkg, err := runpkg.Open(path)
+	if err != nil {
+		return err
+	}
+	defer pkg.Close()
+	if _, err := pkg.Extract(ctx, tx.OpsDir(), runpkg.Options{}); err != nil {
+		return store.Explain(err, "prefix "+tx.p.Dir)
+	}
+	tx.ops = a
+	return nil
+}
+
+// InstallWheel unpacks the wheel at path.
+func (tx *Tx) InstallWheel(ctx context.Context, path string) error {
+	a, err := artifact(ctx, path, tx.req.Bundle.Wheel)
+	if err != nil {
+		return err
+	}
+	w, err := wheel.Open(path)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := os.MkdirAll(tx.SiteDir(), 0o755); err != nil {
+		return store.Explain(err, "prefix "+tx.p.Dir)
+	}
+	if _, err := w.Extract(ctx, tx.SiteDir()); err != nil {
+		return store.Explain(err, "prefix "+tx.p.Dir)
+	}
+	if !isRegularPackage(filepath.Join(tx.SiteDir(), Package)) {
+		return report.Problemf(report.Failed, "%s does not hold the package %s", filepath.Base(path), Package).
+			WithWant(Package+"/__init__.py", "none")
+	}
+	tx.wheel = a
+	return nil
+}
+
+// artifact measures the file at path and compares it with what is expected of
+// it; empty fields of want are not compared.
+func artifact(ctx context.Context, path string, want Artifact) (Artifact, error) {
+	sum, size, err := store.Digest(ctx, path)
+	if err != nil {
+		return Artifact{}, err
+	}
+	if want.SHA256 != "" && want.SHA256 != sum {
+		return Artifact{}, report.Problemf(report.Failed, "%s is not the file that was built", path).
+			WithWant("sha256 "+want.SHA256, sum).WithHint("build it again")
+	}
+	if want.Name == "" {
+		want.Name = filepath.Base(path)
+	}
+	return Artifact{want.Name, sum, size}, nil
+}
+
+// Commit makes the generation the current one. When it returns an error, the
+// one before is current.
+func (tx *Tx) Commit(ctx context.Context) (Receipt, error) {
+	if tx.ops.SHA256 == "" || tx.wheel.SHA256 == "" {
+		return Receipt{}, errors.New("commit of a generation without run package or wheel")
+	}
+	r, err := tx.commit(ctx)
+	if err != nil {
+		err = store.Explain(err, "prefix "+tx.p.Dir)
+		tx.Abort()
+		return Receipt{}, err
+	}
+	tx.ended = true
+	tx.release()
+	return r, nil
+}
+
+func (tx *Tx) commit(ctx context.Context) (Receipt, error) {
+	files, err := seal(ctx, tx.e.gen(tx.gen))
+	if err != nil {
+		return Receipt{}, err
+	}
+	r := tx.receipt(files)
+	if err := tx.e.writeReceipt(r); err != nil {
+		return Receipt{}, err
+	}
+	if err := store.SyncDir(filepath.Dir(tx.e.gen(tx.gen))); err != nil {
+		return Receipt{}, err
+	}
+	// From here on a killed run is put right by the next one: see settle.
+	tx.state.Moved = append(tx.state.Moved, tx.plan.moves(tx.gen)...)
+	if err := tx.e.writeState(tx.state); err != nil {
+		return Receipt{}, err
+	}
+	if err := tx.early(); err != nil {
+		return Receipt{}, err
+	}
+	if ctx.Err() != nil {
+		return Receipt{}, context.Cause(ctx) // the last moment to turn back
+	}
+	if err := tx.e.setCurrent(tx.gen); err != nil {
+		return Receipt{}, err
+	}
+	if err := tx.e.settle(&tx.state, tx.gen); err != nil {
+		return Receipt{}, err
+	}
+	tx.state.Committed = append(tx.state.Committed, tx.gen)
+	return r, tx.e.writeState(tx.state)
+}
+
+// early writes a hook where none was. It names a folder that is not there yet,
+// which Python passes over, so that the rename of current is the one moment at
+// which the installation appears.
+func (tx *Tx) early() error {
+	for i, m := range tx.state.Moved {
+		if m.Kind == "hook" && m.Generation == tx.gen && m.Was == "" {
+			if err := tx.e.carryOut(m); err != nil {
+				return err
+			}
+			tx.state.Moved[i].Done = true
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) receipt(files []File) Receipt {
+	b := tx.req.Bundle
+	return Receipt{
+		Schema: receiptSchema, Generation: tx.gen, Previous: tx.previous,
+		Target: b.Target, Flavour: b.Flavour, Python: envOf(tx.req.Python),
+		RunPackage: tx.ops, Wheel: tx.wheel, Fingerprint: b.Fingerprint, Contract: b.Contract,
+		Prefix: tx.p.Dir, Hook: Hook{tx.plan.hookPath, tx.e.hookLine()},
+		Replaced: tx.plan.moves(tx.gen), Files: files,
+		Invar: tx.req.Invar, Installed: time.Now().UTC().Truncate(time.Second),
+	}
+}
+
+// Abort undoes what was done and gives the lock back. After Commit it does nothing.
+func (tx *Tx) Abort() {
+	if tx.ended {
+		return
+	}
+	tx.ended = true
+	defer tx.release()
+	if tx.gen == 0 {
+		return
+	}
+	// What fails here is put right by the next run, which finds the same leftovers.
+	if cur, err := tx.e.current(); err == nil && cur == tx.gen {
+		_ = tx.e.setCurrent(tx.previous)
+	}
+	_ = tx.e.settle(&tx.state, tx.previous)
+	_ = os.RemoveAll(tx.e.gen(tx.gen))
+	tx.e.removeIfEmpty()
+}
+
+// removeIfEmpty removes the folders of an environment in which nothing is installed.
+func (e env) removeIfEmpty() {
+	gens, err := e.generations()
+	if err != nil || len(gens) > 0 || exists(e.currentLink()) || exists(filepath.Join(e.dir, "aside")) {
+		return
+	}
+	_ = os.Remove(e.statePath())
+	_ = os.Remove(filepath.Join(e.dir, "gen"))
+	removeEmpty(e.dir, filepath.Dir(filepath.Dir(e.dir)))
+}
