@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -89,13 +88,13 @@ func argsAtMost(c *cli.Context, n int) error {
 	return nil
 }
 
+// commands lists every command in the order of the help: the main job, what
+// looks, what manages.
 func commands() []*cli.Command {
-	cmds := slices.Concat(buildCommands, inspectCommands, manageCommands)
-	out := make([]*cli.Command, 0, len(cmds))
-	for _, f := range cmds {
-		out = append(out, f())
+	return []*cli.Command{
+		buildCommand(), planCommand(), targetsCommand(),
+		packageCommand(), versionCommand(), completionCommand(),
 	}
-	return out
 }
 
 // jsonFlag is the --json of every command.

@@ -2,14 +2,14 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/targets"
 )
-
-var inspectCommands = []func() *cli.Command{targetsCommand, versionCommand, completionCommand}
 
 func targetsCommand() *cli.Command {
 	return &cli.Command{
@@ -18,7 +18,10 @@ func targetsCommand() *cli.Command {
 			"everything that is known about one target.",
 		UsageText:    "invar targets\ninvar targets cpu\ninvar targets --json",
 		ArgsUsage:    "[TARGET]",
-		Flags:        []cli.Flag{jsonFlag()},
+		Flags: []cli.Flag{
+			jsonFlag(),
+			&cli.StringFlag{Name: "sources", Usage: "write the embedded sources of all targets to `DIR` and stop"},
+		},
 		Action:       runTargets,
 		BashComplete: completeTargets,
 	}
@@ -32,6 +35,9 @@ type targetsResult struct {
 func runTargets(c *cli.Context) error {
 	if err := argsAtMost(c, 1); err != nil {
 		return err
+	}
+	if dir := c.String("sources"); dir != "" {
+		return os.CopyFS(dir, targets.FS)
 	}
 	var res targetsResult
 	var err error

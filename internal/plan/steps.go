@@ -90,7 +90,7 @@ func (b builder) stage1() []Step {
 	root := path.Join("src", b.t.Stage1.From)
 	for _, o := range b.t.Stage1.For(b.f.Arch) {
 		obj := path.Join("stage1", o.Name+".o")
-		argv := slices.Concat([]string{b.f.Compiler.Path}, b.t.Stage1.Flags, o.Flags,
+		argv := slices.Concat([]string{b.f.Compiler.Path}, b.expand(b.t.Stage1.Flags), o.Flags,
 			[]string{"-c", path.Join(root, o.Source), "-o", obj})
 		out = append(out, Step{
 			ID: "stage1/compile/" + o.Name, Stage: Stage1, Title: strings.TrimSpace("kernels " + o.Level), Kind: Run,
@@ -194,11 +194,12 @@ func (b builder) sources(folder string) []Input {
 	return out
 }
 
-// expand puts the folder of torch in the place of {torch}.
+// expand puts the folder of torch in the place of {torch}, and invar's version in that of {version}.
 func (b builder) expand(flags []string) []string {
+	r := strings.NewReplacer("{torch}", b.p.Python.TorchDir(), "{version}", b.o.Version)
 	out := make([]string, len(flags))
 	for i, f := range flags {
-		out[i] = strings.ReplaceAll(f, "{torch}", b.p.Python.TorchDir())
+		out[i] = r.Replace(f)
 	}
 	return out
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/invar-ops/invar/internal/invar"
+)
+
+// showBuild prints the result of a build that worked; what failed is told by its error.
+func showBuild(w io.Writer, r invar.BuildResult) {
+	if r.UpToDate {
+		fmt.Fprintf(w, "%s is up to date: generation %d, probed %s (inputs unchanged: invar plan --why). %s\n",
+			r.Target, r.Receipt.Generation, ago(time.Since(r.Probed)), elapsed(r.Elapsed))
+		return
+	}
+	if r.Probe == nil {
+		return
+	}
+	for _, line := range r.Probe.Summary {
+		fmt.Fprintf(w, "%-9s %s\n", "", line)
+	}
+	if r.Probe.Proved > 0 {
+		fmt.Fprintf(w, "\nready: import batch_invariant_ops            undo: invar rollback\n")
+	}
+}
+
+func ago(d time.Duration) string {
+	switch {
+	case d < 2*time.Second:
+		return "just now"
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d seconds ago", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d minutes ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d hours ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}

@@ -1,0 +1,52 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/invar-ops/invar/internal/explain"
+	"github.com/invar-ops/invar/internal/plan"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+)
+
+var errSpec = errors.New("the plan's step has no specification")
+
+// problem turns the failure of a step into one that a person can act on: which
+// stage, the last lines, the log and, where a rule matches, cause and fix.
+func (b *Builder) problem(s plan.Step, err error) error {
+	if contextEnded(err) {
+		return err
+	}
+	re, ok := errors.AsType[*run.Error](err)
+	if !ok {
+		if p, ok := errors.AsType[*report.Problem](err); ok && p.Code != 0 && p.Code != report.Failed {
+			return err
+		}
+		return report.Problemf(report.BuildFailed, "%s failed at %s: %w", s.Stage, s.ID, err)
+	}
+	p := report.Problemf(report.BuildFailed, "%s failed: %w while working on %s", s.Stage, err, s.Title)
+	p.Log, p.Tail = b.log(s), re.Tail(12)
+	Diagnose(p, p.Log)
+	if p.Cause == "" && re.Result.Signal == 9 {
+		p.Cause = fmt.Sprintf("the kernel killed it, most often because memory ran out (%d jobs at a time)", b.jobs)
+		p.Hint = "invar build --jobs 1"
+	}
+	return p
+}
+
+// Diagnose adds what explain's rules know about the log to p.
+func Diagnose(p *report.Problem, log string) {
+	f, err := os.Open(log)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }()
+	d, err := explain.Log(context.Background(), f, explain.Options{})
+	if err != nil || d.Verdict != explain.Found {
+		return
+	}
+	p.Cause, p.Rule, p.Hint = d.Cause, d.Rule, d.Hint()
+}

@@ -1,0 +1,68 @@
+package invar
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/invar-ops/invar/internal/build"
+	"github.com/invar-ops/invar/internal/host"
+	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/plan"
+)
+
+// finals are the steps whose output is the artifact of a stage.
+var finals = map[string]string{plan.Stage1: "stage1/pack", plan.Stage2: "stage2/wheel"}
+
+// stage builds one artifact and hands it to put.
+func (s Session) stage(ctx context.Context, b *build.Builder, p plan.Plan, name string, put func(context.Context, string) error) error {
+	step := s.Progress.Start(name, "", 0)
+	a, err := b.Make(ctx, finals[name])
+	if err != nil {
+		step.Fail(err)
+		return err
+	}
+	if err := put(ctx, a.Path); err != nil {
+		step.Fail(err)
+		return err
+	}
+	text := fmt.Sprintf("%s, %s, sha256 %s", a.Name, kilo(a.Size), a.SHA256[:12])
+	if a.Cached {
+		step.Skip(text + " (unchanged)")
+		return nil
+	}
+	step.Done(text)
+	return nil
+}
+
+func kilo(n int64) string { return fmt.Sprintf("%d kB", (n+999)/1000) }
+
+// bytesPerJob is what one compile of this project's sources may take. Measured
+// with gcc 12: 0.4 GB for the extension with torch's headers; doubled.
+const bytesPerJob = 1 << 30
+
+// jobs is how many compiles run at a time: --jobs, else what processors and
+// memory of this machine and its cgroup allow.
+func (s Session) jobs(ctx context.Context, o Options) int {
+	if o.Jobs > 0 {
+		return o.Jobs
+	}
+	l := host.ReadLimits("/")
+	n := max(1, l.CPUs)
+	if l.MemoryBytes > 0 {
+		n = min(n, max(1, int(l.MemoryBytes/bytesPerJob)))
+	}
+	return n
+}
+
+// activeState names the generation that stays when a build fails.
+func (s Session) activeState(p plan.Plan) string {
+	prefix, err := install.Open(s.Prefix)
+	if err != nil {
+		return "nothing was changed"
+	}
+	r, err := prefix.Current(p.Python.ID())
+	if err != nil {
+		return "nothing was installed"
+	}
+	return fmt.Sprintf("generation %d stays active; nothing was changed", r.Generation)
+}
