@@ -7,6 +7,7 @@ overrides whose Scalar arguments torch's stable ABI cannot hand to a C++ kernel.
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -88,11 +89,16 @@ class Router:
         # Read before they are covered: an override that calls aten::mm recurses.
         for route in self._routes:
             self._kernels[route.name] = torch.library.get_kernel(f"aten::{route.name}", "CPU")
-        self._native.register()
         self._overrides = torch.library.Library("aten", "IMPL")
-        for route in self._routes:
-            if not route.native:
-                self._overrides.impl(route.name, self._scalar_override(route), "CPU")
+        with warnings.catch_warnings():
+            # Some torch versions warn, once, about the first kernel that is covered.
+            warnings.simplefilter("ignore")
+            for route in self._routes:
+                if not route.native:
+                    self._overrides.impl(
+                        route.name, self._scalar_override(route), "CPU", allow_override=True
+                    )
+        self._native.register()
 
     def _remove(self) -> None:
         if self._overrides is not None:
@@ -116,8 +122,10 @@ class Router:
             try:
                 return self._kernels[name].call_boxed(_CPU, *args, **kwargs)
             except Exception as error:
+                # The C++ side raises it again. Passed through the stable ABI its text
+                # would be lost in torch before 2.13, and logged to stderr.
                 self._native.note_error(error)
-                raise
+                return torch.empty(0)
 
         return call
 

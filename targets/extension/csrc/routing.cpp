@@ -8,6 +8,7 @@
 #include <atomic>
 #include <mutex>
 #include <torch/csrc/stable/library.h>
+#include <utility>
 
 namespace invar {
 namespace {
@@ -78,9 +79,13 @@ Tensor original(Id id, const Args &...args) {
   const std::string name = std::string("batch_invariant_ops_original::") + r.op;
   last_error.clear();
   if (torch_call_dispatcher(name.c_str(), r.overload, stack.data(), TORCH_ABI_VERSION) != 0) {
-    throw std::runtime_error(last_error.empty() ? torch_error() : last_error);
+    fail("aten::", r.name, ": ", torch_error());
   }
-  return to<Tensor>(stack[0]);
+  Tensor result = to<Tensor>(stack[0]);
+  if (!last_error.empty()) {
+    throw std::runtime_error(std::exchange(last_error, {}));
+  }
+  return result;
 }
 
 std::optional<IntHeaderOnlyArrayRef> list(const std::optional<Sizes> &dims) {

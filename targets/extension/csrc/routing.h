@@ -43,8 +43,8 @@ void register_routes();
 void unregister_routes();
 bool routes_registered();
 
-// Text of the error that the original kernel raised in this thread. The stable
-// ABI of torch before 2.13 hands out none.
+// Text of the error that the original kernel raised in this thread; the call that
+// went to it then throws it.
 void note_error(const std::string &text);
 
 }  // namespace invar
