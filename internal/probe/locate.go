@@ -1,0 +1,88 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+)
+
+// locate finds the receipt of the installation that is meant: of --python, of
+// VIRTUAL_ENV, of the only Python that the prefix serves, of the Python that a
+// build would choose.
+func locate(ctx context.Context, o Options) (install.Receipt, error) {
+	prefix, err := install.Open(o.Prefix)
+	if err != nil {
+		return install.Receipt{}, err
+	}
+	id, err := environment(ctx, prefix, o)
+	if err != nil {
+		return install.Receipt{}, err
+	}
+	r, err := prefix.Current(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nothing(prefix, err)
+	}
+	if err != nil {
+		return r, report.Problemf(report.CheckFailed, "probe level 1 (files) failed: %w", err).
+			WithHint("invar status shows what is there; invar build installs again")
+	}
+	if o.Target != "" && o.Target != r.Target {
+		return r, report.Problemf(report.CheckFailed, "another target is installed for %s", r.Python.Exe).
+			WithWant(o.Target, r.Target).WithHint("invar build %s", o.Target)
+	}
+	return r, nil
+}
+
+func environment(ctx context.Context, prefix *install.Prefix, o Options) (string, error) {
+	if o.Python == "" && run.Getenv(o.Env, "VIRTUAL_ENV") == "" {
+		ids, err := installed(prefix)
+		if err != nil {
+			return "", err
+		}
+		if len(ids) == 1 {
+			return ids[0], nil
+		}
+	}
+	py, seen, err := python.Find(ctx, python.Options{Exe: o.Python, Env: o.Env, Home: o.Prefix, Runner: o.Runner})
+	if err != nil {
+		return "", err
+	}
+	if py.Exe == "" {
+		var text []string
+		for _, c := range seen {
+			text = append(text, c.Exe+": "+c.Reason)
+		}
+		return "", report.Problemf(report.CheckFailed, "no Python with an installation was found").
+			WithWant("a Python with torch on PATH, VIRTUAL_ENV or --python", strings.Join(text, "; ")).
+			WithHint("invar build")
+	}
+	return py.ID(), nil
+}
+
+// installed lists the environments of the prefix with a current generation.
+func installed(prefix *install.Prefix) ([]string, error) {
+	ids, err := prefix.IDs()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, id := range ids {
+		if _, err := prefix.Current(id); !errors.Is(err, fs.ErrNotExist) {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+func nothing(prefix *install.Prefix, err error) error {
+	return report.Problemf(report.CheckFailed, "%w", err).
+		WithWant("a receipt below "+prefix.Dir+"/env", "none").
+		WithHint("%s", fmt.Sprintf("invar build --prefix %s; invar status lists what is installed", prefix.Dir))
+}

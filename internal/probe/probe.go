@@ -1,0 +1,196 @@
+// Package probe says how good an installation is, level by level: from files
+// on disk to bitwise batch invariance. Facts come from the receipt, from ELF
+// files and from scripts that run in the Python in question; the judgement is
+// made here. It changes nothing.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/target"
+)
+
+// Options say what to probe and how deep.
+type Options struct {
+	Prefix   string // home of invar
+	Python   string // interpreter or environment; empty is the one the prefix serves
+	Target   string // expected target; empty takes the receipt's
+	Level    int    // deepest level to run; 0 is all
+	Require  int    // levels that must pass, 1 to Require
+	Full     bool   // the long sweep at level 7
+	Runner   run.Runner
+	Env      []string // of the probed process, as the user has it
+	Progress report.Progress
+}
+
+// A Result is what a probe found. Checks hold every question and answer.
+type Result struct {
+	Target       string         `json:"target"`
+	Prefix       string         `json:"prefix"`
+	Python       string         `json:"python"`
+	Generation   int            `json:"generation"`
+	Asked        int            `json:"asked"`  // deepest level that was asked for
+	Proved       int            `json:"proved"` // levels 1 to Proved all passed
+	Levels       []Level        `json:"levels"`
+	Checks       []report.Check `json:"checks"`
+	Coverage     *Coverage      `json:"coverage,omitempty"` // what level 7 went through
+	Summary      []string       `json:"summary"`            // a few lines for people
+	Observations []Observation  `json:"observations,omitempty"`
+	Elapsed      time.Duration  `json:"elapsed_ns"`
+}
+
+// An Observation is shown beside the verdict and never part of it.
+type Observation struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Run probes the installation. The error says with which exit code a program
+// should end (report.ExitCode): 5 when a level failed, 6 when one was
+// inconclusive or when a required one was skipped. The Result is complete
+// either way, except when ctx ended.
+func Run(ctx context.Context, o Options) (Result, error) {
+	start := time.Now()
+	if o.Level == 0 {
+		o.Level = max(Deepest, o.Require)
+	}
+	if o.Level < 1 || o.Level > Deepest || o.Require < 0 || o.Require > o.Level {
+		return Result{}, report.Usagef("levels go from 1 to %d, and what is required must be run: level %d, require %d", Deepest, o.Level, o.Require)
+	}
+	if o.Progress == nil {
+		o.Progress = report.Discard
+	}
+	r, err := locate(ctx, o)
+	if err != nil {
+		return Result{}, err
+	}
+	t, err := target.Find(r.Target)
+	if err != nil {
+		return Result{}, err
+	}
+	p := &prober{Options: o, receipt: r, target: t}
+	res := Result{Target: r.Target, Prefix: o.Prefix, Python: r.Python.Exe, Generation: r.Generation, Asked: o.Level}
+	if err := p.levels(ctx, &res); err != nil {
+		return res, err
+	}
+	res.Proved = proved(res.Levels)
+	res.Observations = p.observations()
+	res.Summary = summarize(res)
+	res.Elapsed = time.Since(start)
+	return res, verdict(res, o.Require)
+}
+
+// A prober runs the levels of one installation.
+type prober struct {
+	Options
+	receipt install.Receipt
+	target  target.Target
+
+	session   *session      // Python processes, once level 2 was reached
+	facts     *facts        // what levels 2 to 5 judge
+	measured  *measured     // what levels 6 and 7 judge
+	coverage  *Coverage     // of level 7
+	extra     []Observation // found on the way
+	plan      Schedule      // of levels 6 and 7
+	uncovered []string      // operators that no line of it calls
+}
+
+func (p *prober) levels(ctx context.Context, res *Result) error {
+	defer func() { p.session.close() }()
+	run := map[int]func(context.Context) ([]report.Check, error){
+		Files: p.files, Import: p.importing, Operators: p.operators, Wiring: p.wiring,
+		Kernels: p.kernels, Numbers: p.numbers, Invariance: p.invariance,
+	}
+	for level := 1; level <= p.Level; level++ {
+		began, name := time.Now(), p.name(level)
+		step := p.Progress.Start("probe", fmt.Sprintf("%d %s", level, name), 0)
+		var checks []report.Check
+		if reason := p.cannot(level, res.Levels); reason != "" {
+			checks = []report.Check{skipped(level, name, reason)}
+		} else {
+			var err error
+			if checks, err = run[level](ctx); err != nil {
+				step.Fail(err)
+				return err
+			}
+		}
+		l := judge(level, name, checks, time.Since(began))
+		res.Checks, res.Levels = append(res.Checks, checks...), append(res.Levels, l)
+		finish(step, l)
+	}
+	res.Coverage = p.coverage
+	return nil
+}
+
+// cannot says why level is not run: an earlier level, or the host.
+func (p *prober) cannot(level int, done []Level) string {
+	if reason := blocked(level, done); reason != "" {
+		return reason
+	}
+	if i := slices.IndexFunc(p.target.Probe, func(l target.Level) bool { return l.Level == level }); i < 0 {
+		return "target " + p.target.Name + " has no level " + fmt.Sprint(level)
+	} else if n := p.target.Probe[i].Needs; n != "" {
+		return "it needs " + n + ", which this version of invar cannot check for"
+	}
+	return ""
+}
+
+func (p *prober) name(level int) string {
+	for _, l := range p.target.Probe {
+		if l.Level == level {
+			return l.Name
+		}
+	}
+	return fmt.Sprintf("level %d", level)
+}
+
+func finish(step report.Step, l Level) {
+	switch l.Status {
+	case report.Pass:
+		step.Done("")
+	case report.Skip:
+		step.Skip(l.Reason)
+	default:
+		step.Fail(errors.New(l.Reason))
+	}
+}
+
+// verdict turns the levels into the error of the probe.
+func verdict(res Result, require int) error {
+	for _, bad := range []report.Status{report.Fail, report.Unclear, report.Skip} {
+		for _, l := range res.Levels {
+			if l.Status != bad || bad == report.Skip && l.Level > require {
+				continue
+			}
+			return problem(res, l)
+		}
+	}
+	return nil
+}
+
+func problem(res Result, l Level) error {
+	words := map[report.Status]string{report.Fail: "failed", report.Unclear: "is inconclusive", report.Skip: "was skipped and is required"}
+	code := report.Inconclusive
+	if l.Status == report.Fail {
+		code = report.CheckFailed
+	}
+	p := report.Problemf(code, "probe level %d (%s) %s", l.Level, l.Name, words[l.Status])
+	for _, c := range res.Checks {
+		if c.Level == l.Level && c.Status == l.Status {
+			p.Want, p.Got, p.Hint = c.Want, c.Got, c.Hint
+			if c.Reason != "" {
+				p.Got = c.Reason
+			}
+			p.Err = fmt.Errorf("%w: %s", p.Err, c.Name)
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,42 @@
+// Package scripts holds the Python that invar runs inside the environment it
+// probes. It is typed, needs nothing but torch and numpy, and answers with one
+// JSON object on stdout.
+package scripts
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// FS holds the package invar_probe. The patterns name files: a folder would
+// leave out __init__.py (without all:) or take __pycache__ in (with it).
+//
+//go:embed all:invar_probe/*.py
+var FS embed.FS
+
+// Probe is the folder of FS to start Python with.
+const Probe = "invar_probe"
+
+// Unpack writes the scripts below dir.
+func Unpack(dir string) error {
+	return fs.WalkDir(FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(path))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		b, err := FS.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, b, 0o644); err != nil {
+			return fmt.Errorf("unpack scripts: %w", err)
+		}
+		return nil
+	})
+}
