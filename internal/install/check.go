@@ -126,6 +126,18 @@ func derived(path string, files []File) bool {
 	return slices.ContainsFunc(files, func(f File) bool { return f.Path == source })
 }
 
+// unfinished reports whether something that was to be moved, or to come back,
+// has not yet. The hook shows that by its content.
+func (m Moved) unfinished(e env, current int) bool {
+	switch {
+	case m.Kind == "hook":
+		return false
+	case m.Generation > current:
+		return exists(filepath.Join(e.dir, m.To))
+	}
+	return !m.Done && exists(m.From)
+}
+
 // outside looks at what lies outside the prefix.
 func (h *Health) outside(e env, r Receipt, environ []string) error {
 	content, state, prefix, err := e.readHook(r.Hook.Path)
@@ -152,7 +164,7 @@ func (h *Health) outside(e env, r Receipt, environ []string) error {
 		return err
 	}
 	for _, m := range s.Moved {
-		if (m.Generation <= r.Generation) != m.Done {
+		if m.unfinished(e, r.Generation) {
 			h.add(Fault{m.From, "unfinished", "changes outside the prefix complete", "a killed run left them half done", "any invar build, rollback or uninstall finishes them"})
 		}
 	}

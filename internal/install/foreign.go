@@ -126,7 +126,9 @@ func (s *search) code(dir, pth, line string) {
 	quoted := regexp.MustCompile(`['"]` + Package + `['"]`)
 	hit := quoted.MatchString(line)
 	parts := []string{pth}
-	for _, name := range importedRE.FindAllString(line, -1) {
+	names := importedRE.FindAllString(line, -1)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		file := filepath.Join(dir, name+".py")
 		b, err := os.ReadFile(file)
 		if err == nil && (quoted.Match(b) || (strings.Contains(name, Package) && strings.Contains(name, "editable"))) {
@@ -178,12 +180,22 @@ func (s *search) protect(f *Foreign, e entry) {
 	case e.pth != "":
 		b, _ := os.ReadFile(e.pth)
 		f.Parts = []string{e.pth}
-		if len(strings.Fields(string(b))) > 1 {
+		if entriesOf(string(b)) > 1 {
 			f.Stuck = fmt.Sprintf("%s names other folders too: take the line %s out", e.pth, e.dir)
 		}
 	case e.via == "PYTHONPATH" && isSourceTree(e.dir):
 		f.Stuck = fmt.Sprintf("%s is a source tree: take it out of PYTHONPATH", e.dir)
 	}
+}
+
+// entriesOf counts the lines of a .pth file that do something.
+func entriesOf(pth string) (n int) {
+	for line := range strings.Lines(pth) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	return n
 }
 
 func isSourceTree(dir string) bool {

@@ -66,8 +66,21 @@ func (p *Prefix) Lock(ctx context.Context, o store.LockOptions) error {
 		return nil
 	}
 	l, err := store.Acquire(ctx, p.Dir, o)
+	if err != nil {
+		return err
+	}
 	p.lock = l
-	return err
+	if !exists(store.Dir(p.Dir)) {
+		return nil
+	}
+	s, err := store.Open(p.Dir)
+	if err == nil {
+		err = s.Sweep() // what a killed run left
+	}
+	if err != nil {
+		return errors.Join(err, p.Unlock())
+	}
+	return nil
 }
 
 // Unlock gives the prefix back. A prefix in which nothing came to be is removed.

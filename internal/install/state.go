@@ -118,17 +118,24 @@ func (e env) recover() (state, error) {
 		}
 	}
 	s.Committed = slices.DeleteFunc(s.Committed, func(n int) bool { return !slices.Contains(gens, n) })
-	return s, e.sweep()
+	return s, e.sweep(s)
 }
 
-// sweep removes temporary files of killed runs.
-func (e env) sweep() error {
+// sweep removes temporary files of killed runs, beside the hook too.
+func (e env) sweep(s state) error {
+	patterns := []string{filepath.Join(e.dir, ".current.new")}
 	for _, dir := range append([]string{e.dir}, e.genDirs()...) {
-		left, err := filepath.Glob(filepath.Join(dir, ".*.tmp*"))
+		patterns = append(patterns, filepath.Join(dir, ".*.tmp*"))
+	}
+	if s.Purelib != "" {
+		patterns = append(patterns, filepath.Join(s.Purelib, "."+HookName+".tmp*"))
+	}
+	for _, pattern := range patterns {
+		left, err := filepath.Glob(pattern)
 		if err != nil {
 			return err
 		}
-		for _, p := range append(left, filepath.Join(dir, ".current.new")) {
+		for _, p := range left {
 			if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -44,12 +45,16 @@ func LockPath(prefix string) string { return filepath.Join(prefix, "lock") }
 
 // Acquire takes the lock of prefix, making the folder when it is not there.
 func Acquire(ctx context.Context, prefix string, o LockOptions) (*Lock, error) {
-	if err := os.MkdirAll(prefix, 0o755); err != nil {
-		return nil, Explain(err, "prefix "+prefix)
-	}
 	var waiting report.Step
 	for {
+		// In the loop: a holder that leaves an empty prefix removes the folder.
+		if err := os.MkdirAll(prefix, 0o755); err != nil {
+			return nil, Explain(err, "prefix "+prefix)
+		}
 		l, err := try(prefix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err == nil {
 			if waiting != nil {
 				waiting.Done("")

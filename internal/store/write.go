@@ -62,10 +62,20 @@ func Explain(err error, place string) error {
 		return err
 	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOTDIR):
 		return report.Problemf(report.Unmet, "%s cannot be written: %w", place, err).
+			WithWant("a folder that can be written", reason(err)).
 			WithHint("choose another place with --prefix DIR or INVAR_HOME, or make this one writable")
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return report.Problemf(report.Failed, "no space left for %s: %w", place, err).
+			WithWant("room for the files of one more generation", reason(err)).
 			WithHint("free some space (invar gc removes old generations), or choose another place with --prefix DIR")
 	}
 	return err
+}
+
+// reason is the innermost text of err: "read-only file system".
+func reason(err error) string {
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
+		return errno.Error()
+	}
+	return err.Error()
 }
