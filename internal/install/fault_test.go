@@ -157,15 +157,18 @@ func TestTwoAtOnce(t *testing.T) {
 	p, py := openPrefix(t), fakePython(t)
 	c := child{Prefix: p.Dir, Req: request(py), Run: b.run, Wheel: b.wheel, Hold: 300 * time.Millisecond}
 	cmd, _ := c.start(t)
-	req := request(py)
-	req.Lock.NoWait = true
-	_, err := p.Apply(t.Context(), req, b.run, b.wheel)
+	err := p.Lock(t.Context(), store.LockOptions{NoWait: true})
 	if report.ExitCode(err) != report.Failed || !strings.Contains(err.Error(), fmt.Sprintf("pid %d (holder)", cmd.Process.Pid)) {
 		t.Fatalf("got %v, want exit code 1 and the holder's pid", err)
 	}
 	var seen notes
-	req.Lock = store.LockOptions{Progress: &seen}
-	r := apply(t, p, req, b)
+	if err := p.Lock(t.Context(), store.LockOptions{Progress: &seen}); err != nil {
+		t.Fatal(err)
+	}
+	r := apply(t, p, request(py), b)
+	if err := p.Unlock(); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Wait(); err != nil || r.Generation != 2 || r.Previous != 1 {
 		t.Errorf("generation %d after %d, child %v", r.Generation, r.Previous, err)
 	}

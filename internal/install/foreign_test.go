@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
-	"github.com/invar-ops/invar/internal/store"
 )
 
 // put writes files below dir; a name that ends in / makes a folder.
@@ -181,7 +180,7 @@ func TestRollbackBringsBackWhatWasReplaced(t *testing.T) {
 		t.Errorf("generation 3 replaced %+v, want nothing", third.Replaced)
 	}
 	for want := 2; want >= 1; want-- {
-		back, err := p.Rollback(t.Context(), req.Python.ID(), store.LockOptions{})
+		back, err := p.Rollback(t.Context(), req.Python.ID())
 		if err != nil || back.To != want {
 			t.Fatalf("rollback %+v, %v, want to %d", back, err, want)
 		}

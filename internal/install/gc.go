@@ -23,7 +23,6 @@ type Collected struct {
 type GCOptions struct {
 	Keep   int  // generations a Python, the current one included; at least 1
 	DryRun bool // only say what would go
-	Lock   store.LockOptions
 }
 
 // GC removes old generations and what no remaining one refers to in the store.
@@ -32,7 +31,7 @@ func (p *Prefix) GC(ctx context.Context, o GCOptions) (Collected, error) {
 	if o.Keep < 1 {
 		return c, report.Usagef("keep %d generations: want at least 1, the current one", o.Keep)
 	}
-	release, err := p.hold(ctx, o.Lock)
+	release, err := p.hold(ctx)
 	if err != nil {
 		return c, err
 	}

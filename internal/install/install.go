@@ -60,7 +60,7 @@ func Open(dir string) (*Prefix, error) {
 }
 
 // Lock takes the prefix for this process until Unlock. Functions that change
-// the prefix take the lock themselves when it is not held.
+// the prefix take the lock themselves, and wait for it, when it is not held.
 func (p *Prefix) Lock(ctx context.Context, o store.LockOptions) error {
 	if p.lock != nil {
 		return nil
@@ -99,11 +99,11 @@ func (p *Prefix) Unlock() error {
 }
 
 // hold takes the lock for one operation; the result gives it back.
-func (p *Prefix) hold(ctx context.Context, o store.LockOptions) (func(), error) {
+func (p *Prefix) hold(ctx context.Context) (func(), error) {
 	if p.lock != nil {
 		return func() {}, nil
 	}
-	if err := p.Lock(ctx, o); err != nil {
+	if err := p.Lock(ctx, store.LockOptions{}); err != nil {
 		return nil, err
 	}
 	return func() { _ = p.Unlock() }, nil

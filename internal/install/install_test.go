@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/invar-ops/invar/internal/store"
+	"github.com/invar-ops/invar/internal/report"
 )
 
 func TestLifeOfAnInstallation(t *testing.T) {
@@ -41,7 +41,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	if err != nil || len(st.Envs) != 1 || !st.Envs[0].Health.OK || len(st.Envs[0].Generations) != 2 || st.Envs[0].Target != "cpu" {
 		t.Errorf("status %+v, %v", st, err)
 	}
-	back, err := p.Rollback(t.Context(), py.ID(), store.LockOptions{})
+	back, err := p.Rollback(t.Context(), py.ID())
 	if err != nil || back.To != 1 || mark(t, r1) != "a" {
 		t.Errorf("rollback %+v, %v", back, err)
 	}
@@ -73,4 +73,35 @@ func mark(t testing.TB, r Receipt) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestTakeBack: a first generation whose probe failed leaves nothing on the
+// path, a later one leaves the one before.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	p, py, dir := openPrefix(t), fakePython(t), t.TempDir()
+	a, b := makeBundle(t, dir, "a", 10), makeBundle(t, dir, "b", 10)
+	before := tree(t, py.Purelib)
+	first := apply(t, p, request(py), a)
+	if _, err := p.Rollback(t.Context(), py.ID()); report.ExitCode(err) != report.Failed {
+		t.Errorf("rollback of the first generation: got %v, want exit code 1", err)
+	}
+	if _, err := p.TakeBack(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, py.Purelib); !maps.Equal(before, after) {
+		t.Errorf("got %v, want %v", after, before)
+	}
+	second := apply(t, p, request(py), a)
+	third := apply(t, p, request(py), b)
+	if second.Generation != 2 || second.Previous != 0 || third.Previous != 2 {
+		t.Errorf("generations %d after %d, %d after %d", second.Generation, second.Previous, third.Generation, third.Previous)
+	}
+	if _, err := p.TakeBack(t.Context(), second); err == nil {
+		t.Error("took back a generation that is not current")
+	}
+	if back, err := p.TakeBack(t.Context(), third); err != nil || back.To != 2 {
+		t.Errorf("%+v, %v", back, err)
+	}
+	healthy(t, second)
 }

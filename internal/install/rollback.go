@@ -20,8 +20,33 @@ type RolledBack struct {
 // Rollback makes the generation before the current one current again, and
 // brings back what the current one had moved aside. When there is none before
 // but something was moved aside or taken over, that comes back instead.
-func (p *Prefix) Rollback(ctx context.Context, id string, o store.LockOptions) (RolledBack, error) {
-	release, err := p.hold(ctx, o)
+func (p *Prefix) Rollback(ctx context.Context, id string) (RolledBack, error) {
+	return p.goBack(ctx, id, func(b RolledBack) error {
+		if b.To != 0 || len(b.Restored) > 0 {
+			return nil
+		}
+		return report.Problemf(report.Failed, "generation %d is the first one", b.From).
+			WithWant("an earlier generation", "none").
+			WithHint("invar uninstall removes it")
+	})
+}
+
+// TakeBack undoes the installation that r describes, for a build whose probe
+// failed: what was current before it is current again, be it nothing.
+func (p *Prefix) TakeBack(ctx context.Context, r Receipt) (RolledBack, error) {
+	return p.goBack(ctx, r.Python.ID, func(b RolledBack) error {
+		if b.From == r.Generation {
+			return nil
+		}
+		return report.Problemf(report.Failed, "generation %d is not the current one any more", r.Generation).
+			WithWant(fmt.Sprint(r.Generation), fmt.Sprint(b.From)).
+			WithHint("invar status says what is installed")
+	})
+}
+
+// goBack switches to the previous generation when allowed agrees.
+func (p *Prefix) goBack(ctx context.Context, id string, allowed func(RolledBack) error) (RolledBack, error) {
+	release, err := p.hold(ctx)
 	if err != nil {
 		return RolledBack{}, err
 	}
@@ -43,6 +68,9 @@ func (p *Prefix) Rollback(ctx context.Context, id string, o store.LockOptions) (
 		return RolledBack{}, err
 	}
 	back := RolledBack{From: cur, To: r.Previous, Restored: s.later(r.Previous)}
+	if err := allowed(back); err != nil {
+		return RolledBack{}, err
+	}
 	if err := back.check(ctx, e); err != nil {
 		return RolledBack{}, err
 	}
@@ -66,11 +94,6 @@ func (s state) later(n int) []Moved {
 // check makes sure that there is something whole to go back to.
 func (b *RolledBack) check(ctx context.Context, e env) error {
 	if b.To == 0 {
-		if len(b.Restored) == 0 {
-			return report.Problemf(report.Failed, "generation %d is the first one", b.From).
-				WithWant("an earlier generation", "none").
-				WithHint("invar uninstall removes it")
-		}
 		return nil
 	}
 	gens, err := e.generations()

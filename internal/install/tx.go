@@ -35,7 +35,6 @@ type Request struct {
 	Replace  bool     // move aside what others installed; change the flavour
 	TakeOver bool     // take the Python over from another prefix
 	Invar    string   // version of invar
-	Lock     store.LockOptions
 }
 
 // A Tx is one installation under way. Nothing that a Python sees changes
@@ -78,7 +77,7 @@ func (p *Prefix) Begin(ctx context.Context, req Request) (*Tx, error) {
 	if !nameRE.MatchString(req.Bundle.Target) || !slices.Contains(flavours, req.Bundle.Flavour) {
 		return nil, fmt.Errorf("target %q, flavour %q: want a target name and one of %q", req.Bundle.Target, req.Bundle.Flavour, flavours)
 	}
-	release, err := p.hold(ctx, req.Lock)
+	release, err := p.hold(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,7 @@ type Removed struct {
 
 // UninstallOptions say what to uninstall.
 type UninstallOptions struct {
-	ID   string // one Python; "" is all of the prefix
-	Lock store.LockOptions
+	ID string // one Python; "" is all of the prefix
 	// Also are further names below the prefix that invar made (logs, its own
 	// Python); they go when the last environment goes.
 	Also []string
@@ -41,7 +40,7 @@ func (p *Prefix) Uninstall(ctx context.Context, o UninstallOptions) (Removed, er
 	if o.ID != "" && !slices.Contains(ids, o.ID) || len(ids) == 0 && !exists(store.Dir(p.Dir)) {
 		return r, p.noSuch(o.ID)
 	}
-	release, err := p.hold(ctx, o.Lock)
+	release, err := p.hold(ctx)
 	if err != nil {
 		return r, err
 	}

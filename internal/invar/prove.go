@@ -78,7 +78,7 @@ func (s Session) prove(ctx context.Context, prefix *install.Prefix, p plan.Plan,
 func (s Session) takeBack(ctx context.Context, prefix *install.Prefix, p plan.Plan, res *BuildResult, cause error) error {
 	failed := res.Receipt.Generation
 	saveErr := prefix.SaveProbe(res.Receipt, savedProbe{At: res.Probed, Failed: true, Result: *res.Probe})
-	_, err := prefix.Rollback(ctx, p.Python.ID())
+	_, err := prefix.TakeBack(ctx, res.Receipt)
 	state := fmt.Sprintf("generation %d was taken back", failed)
 	switch now, cerr := prefix.Current(p.Python.ID()); {
 	case err != nil:
