@@ -27,10 +27,9 @@ func (p *prober) measure(ctx context.Context) (*measured, *report.Check, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	step := p.Progress.Start("probe", "operators", -1)
 	var last int64
 	show := func(done, _ int64) {
-		step.Add(max(0, done-last))
+		p.step.Add(max(0, done-last))
 		last = done
 	}
 	var m measured
@@ -39,15 +38,12 @@ func (p *prober) measure(ctx context.Context) (*measured, *report.Check, error) 
 		Schedule: schedule, Invariance: p.Level >= Invariance,
 	}, &m, measureLimit, show)
 	if d, ok := errors.AsType[*died](err); ok {
-		step.Fail(d)
 		c := deadCheck(Numbers, "run", d)
 		return nil, &c, nil
 	}
 	if err != nil {
-		step.Fail(err)
 		return nil, nil, err
 	}
-	step.Done("")
 	return &m, nil, nil
 }
 

@@ -98,6 +98,7 @@ type prober struct {
 	measured  *measured     // what levels 6 and 7 judge
 	coverage  *Coverage     // of level 7
 	extra     []Observation // found on the way
+	step      report.Step   // of the level that runs
 	plan      Schedule      // of levels 6 and 7
 	uncovered []string      // operators that no line of it calls
 }
@@ -110,7 +111,8 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 	}
 	for level := 1; level <= p.Level; level++ {
 		began, name := time.Now(), p.name(level)
-		step := p.Progress.Start("probe", fmt.Sprintf("%d %s", level, name), 0)
+		step := p.Progress.Start("probe", fmt.Sprintf("%d %s", level, name), length(level))
+		p.step = step
 		var checks []report.Check
 		if reason := p.cannot(level, res.Levels); reason != "" {
 			checks = []report.Check{skipped(level, name, reason)}
@@ -149,6 +151,15 @@ func (p *prober) name(level int) string {
 		}
 	}
 	return fmt.Sprintf("level %d", level)
+}
+
+// length is the total of a level's progress: level 6 runs the operators for
+// both levels 6 and 7, and how much that is, depends on the machine.
+func length(level int) int64 {
+	if level == Numbers {
+		return -1
+	}
+	return 0
 }
 
 func finish(step report.Step, l Level) {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/invar-ops/invar/internal/probe"
+	"github.com/invar-ops/invar/internal/report"
+)
+
+func probeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "probe", Usage: "is the installation good, level by level",
+		Description: "Levels: 1 files, 2 import, 3 operators, 4 wiring, 5 kernels, 6 numbers,\n" +
+			"7 batch invariance. A level that cannot run is skipped with the reason and never\n" +
+			"counts as passed. Exit code 5: a level failed. 6: one is inconclusive, or one that\n" +
+			"--require asks for was skipped.",
+		UsageText: "invar probe                    all levels\n" +
+			"invar probe --level 1          files only, no Python is started\n" +
+			"invar probe --require 7 --junit probe.xml\n" +
+			"invar probe cpu --full         the long sweep of level 7",
+		ArgsUsage: "[TARGET]",
+		Flags: []cli.Flag{
+			prefixFlag(), pythonFlag(), jsonFlag(),
+			&cli.IntFlag{Name: "level", Usage: "run levels 1 to `N` (default 7)"},
+			&cli.IntFlag{Name: "require", Usage: "levels 1 to `N` must pass"},
+			&cli.BoolFlag{Name: "full", Usage: "the long sweep of level 7 (minutes)"},
+			&cli.StringFlag{Name: "junit", Usage: "also write the checks as JUnit XML to `FILE`"},
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
+		},
+		Action: runProbe, BashComplete: completeTargets,
+	}
+}
+
+func runProbe(c *cli.Context) error {
+	if err := argsAtMost(c, 1); err != nil {
+		return err
+	}
+	for _, name := range []string{"level", "require"} {
+		if n := c.Int(name); c.IsSet(name) && (n < 1 || n > probe.Deepest) {
+			return report.Usagef("--%s %d: want 1 to %d", name, n, probe.Deepest)
+		}
+	}
+	s, err := session(c)
+	if err != nil {
+		return err
+	}
+	res, err := probe.Run(c.Context, probe.Options{
+		Prefix: s.Prefix, Python: c.String("python"), Target: c.Args().First(), Level: c.Int("level"), Require: c.Int("require"),
+		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
+	})
+	if file := c.String("junit"); file != "" && len(res.Levels) > 0 {
+		if werr := writeJUnit(absolute(file), res); werr != nil {
+			return werr
+		}
+	}
+	if c.Bool("json") {
+		return printed(c, "probe", res, err)
+	}
+	showProbe(c.App.Writer, res)
+	return err
+}
+
+// writeJUnit replaces file in one step, so that CI never collects half of it.
+func writeJUnit(file string, res probe.Result) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".junit-*")
+	if err != nil {
+		return report.Problemf(report.Failed, "--junit: %w", err)
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone when the rename worked
+	err = probe.WriteJUnit(f, res)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return report.Problemf(report.Failed, "--junit: %w", err)
+	}
+	return nil
+}
+
+func showProbe(w io.Writer, res probe.Result) {
+	if len(res.Levels) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s, generation %d, %s\n", res.Target, res.Generation, res.Python)
+	for _, l := range res.Levels {
+		word := fmt.Sprintf("%-13s", l.Status)
+		fmt.Fprintf(w, "%d %-18s %s %7s\n", l.Level, l.Name, paint(w, string(l.Status), word), elapsed(l.Elapsed))
+		for _, ch := range res.Checks {
+			if ch.Level == l.Level && ch.Status != report.Pass {
+				showCheck(w, ch)
+			}
+		}
+	}
+	fmt.Fprintf(w, "proved to level %d of %d. %s\n", res.Proved, probe.Deepest, strings.Join(res.Summary[:min(2, len(res.Summary))], "\n"))
+	for _, o := range res.Observations {
+		if o.Name != "torch" && o.Name != "not routed" && o.Name != "traceback" {
+			fmt.Fprintf(w, "%s: %s\n", o.Name, o.Text)
+		}
+	}
+}
+
+func showCheck(w io.Writer, c report.Check) {
+	fmt.Fprintf(w, "    %s\n", c.Name)
+	for _, row := range [][2]string{{"want", c.Want}, {"got", c.Got}, {"reason", c.Reason}, {"try", c.Hint}} {
+		if row[1] != "" {
+			fmt.Fprintf(w, "      %-7s %s\n", row[0], strings.ReplaceAll(row[1], "\n", "\n              "))
+		}
+	}
+}
+
+// barsOnly shows bars while they run and no line a step: the table on stdout
+// says it all.
+type barsOnly struct{ report.Progress }
+
+func (b barsOnly) Start(stage, name string, total int64) report.Step {
+	if p, ok := b.Progress.(*progress); !ok || !p.bars || total == 0 {
+		return report.Discard.Start(stage, name, total)
+	}
+	return passing{b.Progress.Start(stage, name, total).(*step)}
+}
+
+// passing is a step whose bar goes away without a line.
+type passing struct{ *step }
+
+func (p passing) Done(string) { p.away() }
+func (p passing) Skip(string) { p.away() }
+func (p passing) Fail(error)  { p.away() }
+
+func (p passing) away() {
+	p.p.mu.Lock()
+	defer p.p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Exit()
+		_ = p.bar.Clear()
+	}
+}

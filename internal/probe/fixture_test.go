@@ -1,0 +1,246 @@
+package probe
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/invar-ops/invar/internal/build"
+	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/plan"
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/store"
+	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/toolchain"
+	"github.com/invar-ops/invar/targets"
+)
+
+// scratch is shared by all tests of the process: the store in it keeps every
+// object, so that a variant of one kernel costs one compile.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "invar-probe-test-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+// torchVenv is the shared environment with the newest torch.
+func torchVenv(t testing.TB) python.Python {
+	t.Helper()
+	cache := os.Getenv("INVAR_CI_CACHE")
+	if cache == "" {
+		cache = filepath.Join(os.Getenv("HOME"), ".cache", "invar-ci")
+	}
+	dir := filepath.Join(cache, "torch-2.15")
+	py, ok := python.Inspect(filepath.Join(dir, "bin", "python"))
+	if !exists(filepath.Join(dir, ".ready")) || !ok || !py.HasTorch() {
+		text := "needs torch: an environment with torch 2.15 and numpy in " + dir + " (.ci makes it)"
+		if os.Getenv("INVAR_CI") == "1" {
+			t.Fatal(text)
+		}
+		t.Skip(text)
+	}
+	return py
+}
+
+// privatePython is an environment of the test's own that sees torch, so that
+// hooks of tests do not meet.
+func privatePython(t testing.TB) python.Python {
+	t.Helper()
+	shared := torchVenv(t)
+	dir := t.TempDir()
+	minor := strings.Join(strings.Split(shared.Version, ".")[:2], ".")
+	site := filepath.Join(dir, "lib", "python"+minor, "site-packages")
+	exe := filepath.Join(dir, "bin", "python")
+	cfg := read(t, filepath.Join(shared.Prefix, "pyvenv.cfg"))
+	base, err := filepath.EvalSymlinks(shared.Exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "pyvenv.cfg"), cfg)
+	// After invar.pth by name, as site-packages would come before it.
+	write(t, filepath.Join(site, "torch-here.pth"), shared.Purelib+"\n")
+	write(t, exe, "")
+	if err := os.Remove(exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(base, exe); err != nil {
+		t.Fatal(err)
+	}
+	return python.Python{
+		Exe: exe, Version: shared.Version, Prefix: dir, Purelib: site, Venv: true,
+		Paths: []string{site, shared.Purelib}, Torch: shared.Torch,
+	}
+}
+
+// A bundle is both artifacts of one build.
+type bundle struct{ run, wheel string }
+
+var (
+	bundleLock sync.Mutex
+	bundles    = map[string]bundle{}
+)
+
+// makeBundle builds both stages with the real compilers; patch replaces text in
+// sources (path below targets/, then old and new text).
+func makeBundle(t testing.TB, name string, patch map[string][2]string) bundle {
+	t.Helper()
+	py := torchVenv(t)
+	bundleLock.Lock()
+	defer bundleLock.Unlock()
+	if b, ok := bundles[name]; ok {
+		return b
+	}
+	sources := patched(t, patch)
+	cpu, err := target.Find("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler, reasons := toolchain.Find(t.Context(), os.Environ(), run.System{}, filepath.Join(scratch, "compilers.json"))
+	facts := plan.Facts{Arch: arch(), Python: py, Compiler: compiler, CompilerReasons: reasons, Packages: map[string]string{}, Sources: digests(t, sources)}
+	p, err := plan.Make(cpu, facts, plan.Options{Prefix: scratch, Why: "test", Version: "1.0.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.Open(scratch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not t.Context: the bundle serves other tests too.
+	b, err := build.New(build.Options{Plan: p, Store: st, Runner: run.System{}, Env: os.Environ(), Sources: sources, LogDir: filepath.Join(scratch, "log"), Jobs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	out := bundle{keep(t, b, name, "stage1/pack"), keep(t, b, name, "stage2/wheel")}
+	bundles[name] = out
+	return out
+}
+
+func keep(t testing.TB, b *build.Builder, name, step string) string {
+	t.Helper()
+	a, err := b.Make(context.Background(), step)
+	if err != nil {
+		t.Fatalf("%s: %v", step, problemText(err))
+	}
+	to := filepath.Join(scratch, "bundles", name, filepath.Base(a.Path))
+	write(t, to, read(t, a.Path))
+	return to
+}
+
+func patched(t testing.TB, patch map[string][2]string) fs.FS {
+	t.Helper()
+	all := fstest.MapFS{}
+	err := fs.WalkDir(targets.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(targets.FS, path)
+		all[path] = &fstest.MapFile{Data: b, Mode: 0o644}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, change := range patch {
+		f, ok := all[path]
+		if !ok || strings.Count(string(f.Data), change[0]) != 1 {
+			t.Fatalf("%s: the text to replace is not there once: %q", path, change[0])
+		}
+		f.Data = []byte(strings.Replace(string(f.Data), change[0], change[1], 1))
+	}
+	return all
+}
+
+func digests(t testing.TB, sources fs.FS) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for path, f := range maps.All(sources.(fstest.MapFS)) {
+		sum := sha256.Sum256(f.Data)
+		out[path] = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return out
+}
+
+// A fixture is one installation in a prefix and a Python of its own.
+type fixture struct {
+	prefix  string
+	py      python.Python
+	receipt install.Receipt
+}
+
+// setUp installs b; nothing else has this prefix or this Python.
+func setUp(t testing.TB, b bundle) *fixture {
+	t.Helper()
+	py := privatePython(t)
+	prefix, err := install.Open(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := prefix.Apply(t.Context(), install.Request{
+		Bundle: install.Bundle{Target: "cpu", Flavour: "cpu", Fingerprint: "test", Contract: "invar-cpu-fp32/1"},
+		Python: py, Env: os.Environ(), Invar: "test",
+	}, b.run, b.wheel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{prefix.Dir, py, r}
+}
+
+// probe runs levels 1 to level with extra environment.
+func (i *fixture) probe(t testing.TB, level int, env ...string) (Result, error) {
+	t.Helper()
+	return Run(t.Context(), Options{
+		Prefix: i.prefix, Python: i.py.Exe, Level: level, Runner: run.System{}, Env: append(cleanEnv(), env...),
+	})
+}
+
+// cleanEnv is the environment without what changes the outcome.
+func cleanEnv() []string {
+	return run.Unsetenv(os.Environ(), "PYTHONPATH", "INVAR_CPU_LIBRARY", "INVAR_CPU_ISA", "VIRTUAL_ENV", "INVAR_HOME")
+}
+
+func problemText(err error) string {
+	text := err.Error()
+	var p *report.Problem
+	if asProblem(err, &p) {
+		text += "\n" + p.Tail
+	}
+	return text
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
