@@ -15,19 +15,17 @@ struct mm_blocks {
 };
 
 constexpr int64_t kWeightBlock = 128;  // steps of k in the block of b kept in L1: 32 KiB
-constexpr int64_t kSmallRows = 6;      // up to here one register tile holds all rows
-constexpr int64_t kSmallFloats = 16384;
+constexpr int64_t kMostRows = 192;
+constexpr int64_t kFloatsOfA = 49152;  // of a in use at a time: with the rest, half an L2
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 inline mm_blocks blocks_of(const invar_cpu_mm_args &g) {
-  if (g.m <= kSmallRows) {
-    int64_t k = kSmallFloats / most(g.m, 1) / kWeightBlock * kWeightBlock;
-    return {most(g.m, 1), k, 16};
-  }
-  return {least(g.m, 192), kWeightBlock, 4};
+  int64_t rows = most(1, least(g.m, kMostRows));
+  int64_t k = kFloatsOfA / rows / kWeightBlock * kWeightBlock;
+  return {rows, k, 4};
 }
 
 // Rows of a converted block of a lie this far apart: not a power of two, or six
