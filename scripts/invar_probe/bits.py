@@ -28,6 +28,13 @@ def rows_as_bits(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
     return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
 
 
+def count_distinct(rows: torch.Tensor) -> tuple[int, int]:
+    """Rows, and how many different ones are among them."""
+    width = rows[0].numel() * rows.element_size() if len(rows) else 0
+    data = rows.contiguous().numpy().tobytes()
+    return len(rows), len({data[i * width : (i + 1) * width] for i in range(len(rows))})
+
+
 @dataclass
 class Context:
     """One call: everything that must not matter for the bits of a row."""
@@ -105,10 +112,13 @@ class Ledger:
             label = context.label()
             for row in ids[fresh].tolist():
                 self._first_label[row] = label
-        same = (first[ids] == bits).all(dim=1)
-        count[ids] += same.to(count.dtype)
-        if bool(same.all()):
+        # The pool in order is a view, not a gather; that is most of the calls.
+        known = first[: len(ids)] if context.position == "in order" else first[ids]
+        if torch.equal(known, bits):
+            count[ids] += 1
             return 0
+        same = (known == bits).all(dim=1)
+        count[ids] += same.to(count.dtype)
         left = int((~same).sum())
         self.differing_rows_by_m[context.rows] += left
         self.differing_contexts[context.label()] += left
@@ -135,15 +145,17 @@ class Ledger:
         """Rows seen, and how many different results they have."""
         if self._first is None or self._seen is None:
             return 0, 0
-        rows = self._first[self._seen]
-        return len(rows), len({r.numpy().tobytes() for r in rows})
+        return count_distinct(self._first[self._seen])
 
     def constant(self) -> bool:
         """True when all elements of all rows hold the same bits."""
         if self._first is None or self._seen is None:
             return True
         rows = self._first[self._seen]
-        return rows.numel() == 0 or bool((rows == rows.flatten()[0]).all())
+        if rows.numel() == 0:
+            return True
+        # One row mostly tells; all of them only where it does not.
+        return all(bool((r == rows[0, 0]).all()) for r in (rows[0], rows))
 
     def _tables(self, bits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if self._first is None or self._seen is None or self._count is None:

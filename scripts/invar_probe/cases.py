@@ -8,6 +8,7 @@ reduction the other way round, and what to expect in float64.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,9 +67,7 @@ class Case:
                 return t.flip(dims).roll([by] * len(dims), dims)
             return t.roll([-by] * len(dims), dims).flip(dims)
 
-        fixed = tuple(
-            turn(f, d, 1) for f, d in zip(self.fixed, self.flip_fixed, strict=True)
-        )
+        fixed = tuple(turn(f, d, 1) for f, d in zip(self.fixed, self.flip_fixed, strict=True))
         outputs = self.call(turn(self.pool, self.flip_rows, 1), fixed)
         return tuple(turn(o, self.flip_out, -1) for o in outputs)
 
@@ -80,8 +79,12 @@ class Maker:
     spec: Spec
     dtype: torch.dtype
     rows: int
-    gen: torch.Generator
+    seed: int
     cancelling: bool
+
+    def __post_init__(self) -> None:
+        # Another stream than that of the shared rows.
+        self.gen = inputs.generator(self.seed + 1)
 
     def weights(self, *shape: int) -> torch.Tensor:
         """Values of both signs, not far from 1."""
@@ -89,14 +92,8 @@ class Maker:
 
     def rows_and_matrix(self, *middle: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows and a matrix [..., size, columns] whose product cancels in part."""
-        size, columns = self.spec.size, self.spec.columns
-        w = self.weights(*middle, size, columns)
-        if not self.cancelling:
-            return self.weights(self.rows, *middle, size), w
-        where = inputs.pairs(size, self.gen)
-        x = inputs.spread((self.rows, *middle, size), self.dtype, self.gen)
-        w[..., where[1], :] = w[..., where[0], :]
-        return inputs.cancel(x, where), w
+        shape = (self.rows, *middle, self.spec.size)
+        return _rows_and_matrix(shape, self.spec.columns, self.dtype, self.seed, self.cancelling)
 
     def hidden(self) -> torch.Tensor:
         """Rows of a norm."""
@@ -113,6 +110,20 @@ class Maker:
             flat *= s
         x = inputs.spread((self.rows, flat), self.dtype, self.gen)
         return inputs.cancel(x, inputs.pairs(flat, self.gen)).reshape(self.rows, *shape)
+
+
+@functools.cache  # several operators take the same; nobody writes into them
+def _rows_and_matrix(
+    shape: tuple[int, ...], columns: int, dtype: torch.dtype, seed: int, cancelling: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    gen = inputs.generator(seed)
+    size = shape[-1]
+    w = torch.randn((*shape[1:], columns), generator=gen).to(dtype)
+    if not cancelling:
+        return torch.randn(shape, generator=gen).to(dtype), w
+    where = inputs.pairs(size, gen)
+    w[..., where[1], :] = w[..., where[0], :]
+    return inputs.cancel(inputs.spread(shape, dtype, gen), where), w
 
 
 def product(op: Operator, more: list[Operator], m: Maker) -> Case:
@@ -318,7 +329,7 @@ def make(
     if spec.family not in FAMILIES:
         raise ValueError(f"unknown family {spec.family!r}; want one of {', '.join(FAMILIES)}")
     count = min(rows, spec.pool) if spec.pool else rows
-    maker = Maker(spec, dtype, count, inputs.generator(seed), cancelling)
+    maker = Maker(spec, dtype, count, seed, cancelling)
     more = [resolve(n) for n in spec.needs]
     return FAMILIES[spec.family](resolve(spec.operator), more, maker)
 
@@ -326,7 +337,7 @@ def make(
 def through(case: Case, name: str, resolve: Callable[[str], Operator]) -> Call:
     """The call of case made through another operator with the same arguments."""
     # The family wants a maker, whose tensors nobody looks at here.
-    small = Maker(case.spec, case.dtype, 4, inputs.generator(0), False)
+    small = Maker(case.spec, case.dtype, 4, 0, False)
     more = [resolve(n) for n in case.spec.needs]
     return FAMILIES[case.spec.family](resolve(name), more, small).call
 

@@ -18,9 +18,7 @@ def gather(request: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {"python": _python(), "import": _import(request["module"])}
     if out["import"]["ok"]:
         out["torch"] = _torch()
-        out["operators"] = [
-            _operator(request["namespace"], o) for o in request["operators"]
-        ]
+        out["operators"] = [_operator(request["namespace"], o) for o in request["operators"]]
         out["registered"] = _registered(request["namespace"])
         out["mapped"] = _mapped(request["mapped"])
         out["package"] = package.describe(request["module"])
@@ -64,7 +62,7 @@ def _import(module: str) -> dict[str, Any]:
 
 def _chain(e: BaseException) -> list[str]:
     """The error and what caused it, outermost first, exactly as Python says them."""
-    out = []
+    out: list[str] = []
     at: BaseException | None = e
     while at is not None and len(out) < 8:
         out.append("".join(traceback.format_exception_only(type(at), at)).strip())
@@ -105,9 +103,7 @@ def _operator(namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
     qualified = f"{namespace}::{name}"
     for key in wanted.get("keys", []):
         try:
-            out["keys"][key] = bool(
-                torch._C._dispatch_has_kernel_for_dispatch_key(qualified, key)
-            )
+            out["keys"][key] = bool(torch._C._dispatch_has_kernel_for_dispatch_key(qualified, key))
         except RuntimeError as e:
             out["keys"][key] = False
             out["key_error"] = str(e).splitlines()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -141,8 +142,10 @@ def relayout(x: torch.Tensor, layout: str) -> torch.Tensor:
 FILLS = ("zeros", "huge", "tiny", "inf", "nan", "mixed")
 
 
-def fill(shape: tuple[int, ...], dtype: torch.dtype, kind: str, gen: torch.Generator) -> torch.Tensor:
-    """Contents for the rows beside the one that is looked at."""
+@functools.cache  # the same for every operator of one shape
+def fill(shape: tuple[int, ...], dtype: torch.dtype, kind: str) -> torch.Tensor:
+    """Contents for the rows beside the one that is looked at; not to be written to."""
+    gen = generator(shape[0])
     info = torch.finfo(dtype)
     sign = torch.where(torch.rand(shape, generator=gen) < 0.5, -1.0, 1.0)
     if kind == "zeros":

@@ -84,7 +84,7 @@ class _Invariance:
         schedule = self._schedule
         settings, left_out = self._settings()
         runs = [r for spec, name in _pairs(schedule) for r in self._start(spec, name)]
-        control = []
+        control: list[Run] = []
         if schedule.control is not None:
             for name in schedule.dtypes:
                 control += self._start(schedule.control, name)
@@ -96,7 +96,7 @@ class _Invariance:
         finally:
             torch.set_num_threads(before)
             self._package.select_isa(was)
-        out = {
+        out: dict[str, Any] = {
             "operators": [r.result() for r in runs],
             "control": [r.result() for r in control],
             "failures": self._failures,

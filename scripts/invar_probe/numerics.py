@@ -35,7 +35,7 @@ def _outputs(case: Case, x: torch.Tensor) -> list[dict[str, Any]]:
     out = []
     for g, w in zip(got, want, strict=True):
         d = _shape_error(g, w.value) or deviation(g, w)
-        entry = asdict(d) if isinstance(d, Deviation) else {"error": d}
+        entry: dict[str, Any] = asdict(d) if isinstance(d, Deviation) else {"error": d}
         entry["elements"] = g.numel()
         entry["zero"] = bool((g == 0).all())
         out.append(entry)

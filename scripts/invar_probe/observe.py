@@ -8,7 +8,7 @@ import torch
 
 from . import cases
 from .package import Package
-from .schedule import DTYPES, Schedule, Setting
+from .schedule import DTYPES, Schedule, Setting, Sweep
 from .sweep import Run
 
 
@@ -27,16 +27,10 @@ def torch_batches(schedule: Schedule, package: Package) -> dict[str, Any]:
     with package.unrouted():
         case = cases.make(spec, DTYPES[name], rows[-1], schedule.seed, lambda _: function)
         run = Run.of(case)
-        run.sweep(_sizes(rows), Setting("", torch.get_num_threads(), []))
+        run.sweep(Sweep("sizes", rows), Setting("", torch.get_num_threads(), []))
     result = run.result()
     out["dtype"] = name
     out["shape"] = [spec.size, spec.columns]
     out["batches"] = result["batches"]
     out["differing_batches"] = result["differing_batches"]
     return out
-
-
-def _sizes(rows: list[int]) -> Any:
-    from .schedule import Sweep
-
-    return Sweep("sizes", rows)

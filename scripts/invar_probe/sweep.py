@@ -10,10 +10,9 @@ from typing import Any
 import torch
 
 from . import inputs
-from .bits import Context, Ledger, rows_as_bits
+from .bits import Context, Ledger, count_distinct, rows_as_bits
 from .cases import Case, Tensors
 from .schedule import Setting, Sweep
-
 
 # How far each further order is rotated after it was turned round; tried until
 # one changes a bit.
@@ -82,7 +81,7 @@ class Run:
             "differing_contexts": dict(ledger.differing_contexts.most_common(8)),
             "examples": [asdict(e) for e in ledger.examples],
             "rows": rows,
-            "distinct_inputs": _distinct_rows(self.case.pool),
+            "distinct_inputs": count_distinct(rows_as_bits((self.case.pool,)))[1],
             "distinct_results": results,
             "constant": ledger.constant(),
             "order_sensitive": self.order_sensitive,
@@ -155,8 +154,7 @@ class Run:
         filler stands, whose result does not matter.
         """
         pool = self.case.pool
-        gen = inputs.generator(count * 131 + shift)
-        x = inputs.fill((count, *pool.shape[1:]), pool.dtype, fill, gen)
+        x = inputs.fill((count, *pool.shape[1:]), pool.dtype, fill).clone()
         ids = torch.full((count,), -1)
         named = [inputs.place(p, count) for p in positions]
         places = sorted({p for p in named if p is not None})
@@ -165,7 +163,3 @@ class Run:
         at = ids >= 0
         x[at] = pool[ids[at]]
         return ids, x
-
-
-def _distinct_rows(pool: torch.Tensor) -> int:
-    return len({r.numpy().tobytes() for r in rows_as_bits((pool,))})
