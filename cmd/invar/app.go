@@ -93,6 +93,7 @@ func argsAtMost(c *cli.Context, n int) error {
 func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), targetsCommand(),
+		statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
 		packageCommand(), versionCommand(), completionCommand(),
 	}
 }

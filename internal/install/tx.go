@@ -290,7 +290,7 @@ func (e env) removeIfEmpty() {
 	if err != nil || len(gens) > 0 || exists(e.currentLink()) || exists(filepath.Join(e.dir, "aside")) {
 		return
 	}
-	_ = os.Remove(e.statePath())
+	_ = e.removeNotes()
 	_ = os.Remove(filepath.Join(e.dir, "gen"))
 	removeEmpty(e.dir, filepath.Dir(filepath.Dir(e.dir)))
 }

@@ -126,10 +126,24 @@ func (r *Removed) env(ctx context.Context, e env) error {
 	}
 	_ = os.Remove(filepath.Join(e.dir, "gen"))
 	r.Left = append(r.Left, remaining(filepath.Join(e.dir, "aside"))...)
-	if err := os.Remove(e.statePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := e.removeNotes(); err != nil {
 		return err
 	}
 	removeEmpty(e.dir, filepath.Dir(filepath.Dir(e.dir)))
+	return nil
+}
+
+// removeNotes removes the state, and the plans that builds keep beside it.
+func (e env) removeNotes() error {
+	plans, err := filepath.Glob(filepath.Join(e.dir, "plan-*.json*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range append(plans, e.statePath()) {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
 }
 
