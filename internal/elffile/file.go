@@ -160,18 +160,9 @@ func splitPath(s string) []string {
 }
 
 func (f *File) readSymbols(e *elf.File) error {
-	needs, err := e.DynamicVersionNeeds()
-	if err != nil {
+	if err := f.readVersions(e); err != nil {
 		return err
 	}
-	for _, n := range needs {
-		for _, v := range n.Needs {
-			f.Wants = append(f.Wants, Version{Library: n.Name, Name: v.Dep})
-		}
-	}
-	slices.SortFunc(f.Wants, func(a, b Version) int {
-		return strings.Compare(a.Library+"\x00"+a.Name, b.Library+"\x00"+b.Name)
-	})
 	syms, err := e.DynamicSymbols()
 	if errors.Is(err, elf.ErrNoSymbols) {
 		return nil
@@ -196,6 +187,25 @@ func (f *File) readSymbols(e *elf.File) error {
 	byName := func(a, b Symbol) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortStableFunc(f.Imports, byName)
 	slices.SortStableFunc(f.Exports, byName)
+	return nil
+}
+
+func (f *File) readVersions(e *elf.File) error {
+	if e.SectionByType(elf.SHT_GNU_VERNEED) == nil {
+		return nil // a library that needs no versioned one, such as one without libc
+	}
+	needs, err := e.DynamicVersionNeeds()
+	if err != nil {
+		return err
+	}
+	for _, n := range needs {
+		for _, v := range n.Needs {
+			f.Wants = append(f.Wants, Version{Library: n.Name, Name: v.Dep})
+		}
+	}
+	slices.SortFunc(f.Wants, func(a, b Version) int {
+		return strings.Compare(a.Library+"\x00"+a.Name, b.Library+"\x00"+b.Name)
+	})
 	return nil
 }
 
