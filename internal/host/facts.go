@@ -116,6 +116,8 @@ type Evidence struct {
 	Understood string        `json:"understood,omitempty"`
 	Reason     string        `json:"reason,omitempty"` // why it was not asked or not understood
 	Reading    *Reading      `json:"reading,omitempty"`
+
+	unasked bool // Reason was there before the answer was read
 }
 
 // A Reading is what a parser made of one answer about accelerators.

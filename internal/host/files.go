@@ -31,11 +31,13 @@ func parseToolkit(text string) []CANN {
 		}
 		out = append(out, CANN{
 			Package: p["package_name"], Version: p["version"], Inner: p["innerversion"], Arch: p["arch"], Path: p["path"],
-			PreRelease: p["innerversion"] != "" && !strings.Contains(p["innerversion"], "SPC"),
+			PreRelease: p["innerversion"] != "" && !strings.Contains(p["innerversion"], "SPC") || preRelease.MatchString(p["version"]),
 		})
 	}
 	return out
 }
+
+var preRelease = regexp.MustCompile(`(?i)alpha|beta|\bT[0-9]`)
 
 func splitBefore(text, mark string) []string {
 	parts := strings.Split(text, mark)

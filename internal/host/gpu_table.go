@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/invar-ops/invar/internal/host/chip"
 )
@@ -129,6 +130,9 @@ func (t *gpuTable) name(row, f []string) bool {
 		return false
 	}
 	name := strings.Join(words, " ")
+	if !strings.ContainsFunc(name, unicode.IsLetter) {
+		return false // the second row of an NPU has numbers here
+	}
 	t.in, t.open, t.wddm = true, true, t.wddm || isModel
 	t.r.Devices = append(t.r.Devices, Device{
 		ID: f[0], Name: name, NameCut: strings.HasSuffix(name, "..."), Bus: strings.ToLower(bus),

@@ -84,6 +84,11 @@ func (d *docket) driverNotes(h *Health) {
 	if a.Installed != "" && a.Driver != "" && a.Installed != a.Driver {
 		h.note(fmt.Sprintf("reboot pending: Ascend driver %s is installed and %s runs", a.Installed, a.Driver))
 	}
+	for _, e := range d.facts.Evidence {
+		if r := e.Reading; r != nil && r.Vendor == chip.Huawei && r.Version != "" && r.Driver != "" && r.Version != r.Driver {
+			h.note(fmt.Sprintf("npu-smi itself is %s; the driver is %s, and that counts", r.Version, r.Driver))
+		}
+	}
 	if e := d.facts.find("/proc/driver/nvidia"); e != nil && e.Reading != nil {
 		for _, o := range d.facts.Evidence {
 			if o.Reading != nil && o.Source != e.Source && o.Reading.Vendor == chip.NVIDIA && o.Reading.Driver != "" && o.Reading.Driver != e.Reading.Driver {
@@ -151,7 +156,7 @@ func (d *docket) open(v *Verdict) {
 			id = v.Devices[0].ID
 		}
 		add("the SKU: %s", strings.ReplaceAll(how, "{id}", id))
-	case device && v.Vendor == chip.Huawei && v.SoC != "" && !d.listed(v.SoC):
+	case device && v.Vendor == chip.Huawei && v.State == Known && v.SoC != "" && !d.listed(v.SoC):
 		add("whether %s was seen before: the family is by its pattern", v.SoC)
 	}
 	if v.Assumed != "" && v.SoC == "" {

@@ -13,7 +13,8 @@ func understand(rules *chip.Rules, evidence []Evidence) Facts {
 	f := Facts{Evidence: evidence}
 	for i := range evidence {
 		e := &evidence[i]
-		e.Understood, e.Reading = "", nil
+		e.Understood, e.Reading, e.Says = "", nil, Silent
+		e.unasked = e.Reason != ""
 		if read, ok := readers[e.Source]; ok {
 			read(rules, &f, e)
 		}
