@@ -35,6 +35,11 @@ func (p *prober) importing(ctx context.Context) ([]report.Check, error) {
 	if p.session, err = newSession(p.receipt.Python.Exe, p.Env, p.Runner); err != nil {
 		return nil, err
 	}
+	if p.Level >= Numbers {
+		if p.measuring, err = p.start(ctx); err != nil {
+			return nil, err
+		}
+	}
 	req := factsRequest{Do: "facts", Module: install.Package, Namespace: install.Package, Mapped: []string{stem(p.target.Stage1.Library)}}
 	for _, o := range p.target.Operators {
 		req.Operators = append(req.Operators, wantedOperator{o.Name, o.Schema, o.Keys})

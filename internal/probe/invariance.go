@@ -20,7 +20,7 @@ func (p *prober) invariance(context.Context) ([]report.Check, error) {
 	if f == nil {
 		return []report.Check{skipped(Invariance, p.name(Invariance), "it was not measured")}, nil
 	}
-	p.coverage = cover(f)
+	p.coverage = p.cover(f)
 	var out []report.Check
 	for _, name := range p.operatorNames() {
 		if slices.Contains(p.uncovered, name) {

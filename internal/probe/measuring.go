@@ -19,32 +19,61 @@ type measureRequest struct {
 	Invariance bool     `json:"invariance"`
 }
 
-// measure runs the operators in one process for levels 6 and 7 together: an
-// import of torch costs more than level 6. The result is nil, with a check,
-// when the process died.
-func (p *prober) measure(ctx context.Context) (*measured, *report.Check, error) {
+// A measurement runs the operators in one process for levels 6 and 7 together.
+// It starts with level 2, beside the process that answers levels 2 to 5: two
+// imports of torch then take the time of one.
+type measurement struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	at     chan int64 // how far it is; old news may be dropped
+	result measured
+	err    error
+}
+
+// start begins the measurement. stop ends it when an earlier level failed.
+func (p *prober) start(ctx context.Context) (*measurement, error) {
 	schedule, err := p.schedule()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var last int64
-	show := func(done, _ int64) {
-		p.step.Add(max(0, done-last))
-		last = done
-	}
-	var m measured
-	err = p.session.ask(ctx, measureRequest{
+	ctx, cancel := context.WithCancel(ctx)
+	m := &measurement{cancel: cancel, done: make(chan struct{}), at: make(chan int64, 64)}
+	req := measureRequest{
 		Do: "measure", Module: install.Package, Namespace: install.Package,
 		Schedule: schedule, Invariance: p.Level >= Invariance,
-	}, &m, measureLimit, show)
-	if d, ok := errors.AsType[*died](err); ok {
-		c := deadCheck(Numbers, "run", d)
-		return nil, &c, nil
 	}
-	if err != nil {
-		return nil, nil, err
+	go func() {
+		defer close(m.done)
+		m.err = p.session.ask(ctx, req, &m.result, measureLimit, func(done, _ int64) {
+			select {
+			case m.at <- done:
+			default:
+			}
+		})
+	}()
+	return m, nil
+}
+
+// stop ends the process, if it still runs, and waits until it is gone.
+func (m *measurement) stop() {
+	if m != nil {
+		m.cancel()
+		<-m.done
 	}
-	return &m, nil, nil
+}
+
+// wait passes progress on to step until the process has answered.
+func (m *measurement) wait(step report.Step) error {
+	var last int64
+	for {
+		select {
+		case now := <-m.at:
+			step.Add(max(0, now-last))
+			last = now
+		case <-m.done:
+			return m.err
+		}
+	}
 }
 
 // schedule is the built-in one, for the operators of the target.
@@ -67,14 +96,15 @@ func (p *prober) schedule() (Schedule, error) {
 
 // numbers is level 6: each operator runs, and its results are within the error
 // bound of float32 arithmetic in any order around the float64 result.
-func (p *prober) numbers(ctx context.Context) ([]report.Check, error) {
-	m, dead, err := p.measure(ctx)
+func (p *prober) numbers(context.Context) ([]report.Check, error) {
+	err := p.measuring.wait(p.step)
+	if d, ok := errors.AsType[*died](err); ok {
+		return []report.Check{deadCheck(Numbers, "run", d)}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	if dead != nil {
-		return []report.Check{*dead}, nil
-	}
+	m := &p.measuring.result
 	p.measured = m
 	var out []report.Check
 	for _, name := range p.operatorNames() {

@@ -94,6 +94,7 @@ type prober struct {
 	target  target.Target
 
 	session   *session      // Python processes, once level 2 was reached
+	measuring *measurement  // their process for levels 6 and 7
 	facts     *facts        // what levels 2 to 5 judge
 	measured  *measured     // what levels 6 and 7 judge
 	coverage  *Coverage     // of level 7
@@ -104,7 +105,10 @@ type prober struct {
 }
 
 func (p *prober) levels(ctx context.Context, res *Result) error {
-	defer func() { p.session.close() }()
+	defer func() {
+		p.measuring.stop()
+		p.session.close()
+	}()
 	run := map[int]func(context.Context) ([]report.Check, error){
 		Files: p.files, Import: p.importing, Operators: p.operators, Wiring: p.wiring,
 		Kernels: p.kernels, Numbers: p.numbers, Invariance: p.invariance,
@@ -123,7 +127,7 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 				return err
 			}
 		}
-		l := judge(level, name, checks, time.Since(began))
+		l := judge(level, name, checks, p.took(level, time.Since(began)))
 		res.Checks, res.Levels = append(res.Checks, checks...), append(res.Levels, l)
 		finish(step, l)
 	}
@@ -151,6 +155,20 @@ func (p *prober) name(level int) string {
 		}
 	}
 	return fmt.Sprintf("level %d", level)
+}
+
+// took is the time of a level. Levels 6 and 7 share a process, which started
+// with level 2 and says itself what it spent on each.
+func (p *prober) took(level int, waited time.Duration) time.Duration {
+	switch {
+	case p.measured == nil:
+		return waited
+	case level == Numbers:
+		return time.Duration(p.measured.NumbersSeconds * float64(time.Second))
+	case level == Invariance && p.measured.Invariance != nil:
+		return time.Duration(p.measured.Invariance.Seconds * float64(time.Second))
+	}
+	return waited
 }
 
 // length is the total of a level's progress: level 6 runs the operators for

@@ -34,7 +34,13 @@ type session struct {
 	dir    string // with the unpacked scripts
 }
 
+// newSession unpacks the scripts. Threads of OpenMP wait asleep, unless the user
+// says otherwise: spinning on a shared machine makes a sweep of short calls ten
+// times slower. It decides no bit and no thread count.
 func newSession(exe string, env []string, r run.Runner) (*session, error) {
+	if run.Getenv(env, "OMP_WAIT_POLICY") == "" {
+		env = run.Setenv(env, "OMP_WAIT_POLICY", "PASSIVE")
+	}
 	dir, err := os.MkdirTemp("", "invar-probe-")
 	if err != nil {
 		return nil, err

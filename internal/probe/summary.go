@@ -25,10 +25,15 @@ type Coverage struct {
 	LeftOut   []string `json:"left_out,omitempty"`
 }
 
-func cover(f *invarianceFacts) *Coverage {
+func (p *prober) cover(f *invarianceFacts) *Coverage {
 	c := &Coverage{LeftOut: f.LeftOut}
 	for _, o := range f.Operators {
-		c.Operators, c.Dtypes = add(c.Operators, o.Operator), add(c.Dtypes, o.Dtype)
+		for _, name := range p.operatorNames() {
+			if o.Operator == name || p.through(o.Operator, o.Family, name) {
+				c.Operators = add(c.Operators, name)
+			}
+		}
+		c.Dtypes = add(c.Dtypes, o.Dtype)
 		c.Batches = add(c.Batches, o.Batches...)
 		c.Layouts, c.Fillers = add(c.Layouts, o.Covered["layout"]...), add(c.Fillers, o.Covered["neighbours"]...)
 		c.ISALevels = add(c.ISALevels, o.Covered["isa"]...)
