@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -92,7 +91,7 @@ func argsAtMost(c *cli.Context, n int) error {
 // looks, what manages.
 func commands() []*cli.Command {
 	return []*cli.Command{
-		buildCommand(), planCommand(), targetsCommand(),
+		buildCommand(), planCommand(), detectCommand(), targetsCommand(),
 		statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
 		packageCommand(), versionCommand(), completionCommand(),
 	}
