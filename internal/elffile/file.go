@@ -59,13 +59,17 @@ var arches = map[elf.Machine]string{
 }
 
 // Read opens path and reads its dynamic part.
-func Read(path string) (*File, error) {
+func Read(path string) (*File, error) { return open(path, true) }
+
+// open leaves the symbols out where nobody looks at them: libc and libstdc++
+// have thousands.
+func open(path string, symbols bool) (*File, error) {
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	f, err := ReadFrom(r)
+	f, err := readFrom(r, symbols)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -74,7 +78,9 @@ func Read(path string) (*File, error) {
 }
 
 // ReadFrom reads the dynamic part of the ELF file in r.
-func ReadFrom(r io.ReaderAt) (f *File, err error) {
+func ReadFrom(r io.ReaderAt) (*File, error) { return readFrom(r, true) }
+
+func readFrom(r io.ReaderAt, symbols bool) (f *File, err error) {
 	var magic [4]byte
 	if n, _ := r.ReadAt(magic[:], 0); n < 4 || string(magic[:]) != elf.ELFMAG {
 		return nil, ErrNotELF
@@ -93,6 +99,12 @@ func ReadFrom(r io.ReaderAt) (f *File, err error) {
 	f = &File{Arch: archOf(e), Kind: kindOf(e), class: e.Class, machine: e.Machine, Interp: interpOf(e)}
 	if err := f.readDynamic(e); err != nil {
 		return nil, fmt.Errorf("damaged dynamic section: %w", err)
+	}
+	if err := f.readVersions(e); err != nil {
+		return nil, fmt.Errorf("damaged symbol versions: %w", err)
+	}
+	if !symbols {
+		return f, nil
 	}
 	if err := f.readSymbols(e); err != nil {
 		return nil, fmt.Errorf("damaged dynamic symbols: %w", err)
@@ -160,9 +172,6 @@ func splitPath(s string) []string {
 }
 
 func (f *File) readSymbols(e *elf.File) error {
-	if err := f.readVersions(e); err != nil {
-		return err
-	}
 	syms, err := e.DynamicSymbols()
 	if errors.Is(err, elf.ErrNoSymbols) {
 		return nil

@@ -131,7 +131,7 @@ func reversed(fs []*File) []*File {
 // machine; ld.so skips others without an error.
 func (l *Loader) try(link *Link, places []place, from *File) (Link, *File) {
 	for _, p := range places {
-		f, err := Read(l.host(p.file))
+		f, err := open(l.host(p.file), false)
 		switch {
 		case err == nil && f.class == from.class && f.machine == from.machine:
 			link.Path, link.Rule = p.file, p.rule
