@@ -88,7 +88,8 @@ func ReadProject(fsys fs.FS, file string) (Project, error) {
 			WithHint("add [project] with name and version (PEP 621)")
 	}
 	for _, k := range meta.Undecoded() {
-		if len(k) > 0 && k[0] == "project" {
+		// readme and license have two forms each and look at their own keys.
+		if k[0] == "project" && (len(k) < 3 || (k[1] != "readme" && k[1] != "license")) {
 			return Project{}, fmt.Errorf("%s: unknown key %q", file, k.String())
 		}
 	}
