@@ -1,0 +1,48 @@
+package explain
+
+import "bytes"
+
+// around returns the line buf[begin:stop] with up to before lines before it
+// and after lines after it, of the same stream, and how far
+// each is from the line itself. With several processes in one log, the lines of others are left out; a line
+// without a name belongs to all, because terminals wrap long lines.
+func (s *scanner) around(begin, stop int, key string, before, after int) (lines []string, numbers []int) {
+	room := maxNear - (stop - begin)
+	var back []string
+	var backAt []int
+	for end, off := begin, 0; end > 0 && len(back) < before && room > 0 && -off < 8*before; {
+		end--
+		if s.buf[end] == '\n' {
+			off--
+		}
+		low := max(0, end-segment)
+		start := low + 1 + bytes.LastIndexAny(s.buf[low:end], "\n\v")
+		room -= end - start
+		if l := parseLine(string(s.buf[start:end])); key == "" || l.key == "" || l.key == key {
+			back, backAt = append(back, l.text), append(backAt, off)
+		}
+		end = start
+	}
+	for i := len(back) - 1; i >= 0; i-- {
+		lines, numbers = append(lines, back[i]), append(numbers, backAt[i])
+	}
+	self := len(lines)
+	lines, numbers = append(lines, parseLine(string(s.buf[begin:stop])).text), append(numbers, 0)
+	for start, off := stop, 0; start < len(s.buf) && len(lines) <= self+after && room > 0 && off < 8*after; {
+		if s.buf[start] == '\n' {
+			off++
+		}
+		start++
+		high := min(len(s.buf), start+segment)
+		end := high
+		if i := bytes.IndexAny(s.buf[start:high], "\n\v"); i >= 0 {
+			end = start + i
+		}
+		room -= end - start
+		if l := parseLine(string(s.buf[start:end])); key == "" || l.key == "" || l.key == key {
+			lines, numbers = append(lines, l.text), append(numbers, off)
+		}
+		start = end
+	}
+	return lines, numbers
+}
