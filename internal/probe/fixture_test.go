@@ -3,12 +3,16 @@ package probe
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,9 +102,11 @@ var (
 	bundles    = map[string]bundle{}
 )
 
-// makeBundle builds both stages with the real compilers; patch replaces text in
-// sources (path below targets/, then old and new text).
-func makeBundle(t testing.TB, name string, patch map[string][2]string) bundle {
+// A patch replaces text that occurs once in a source below targets/.
+type patch struct{ path, old, new string }
+
+// makeBundle builds both stages with the real compilers, with patches in the sources.
+func makeBundle(t testing.TB, name string, patches ...patch) bundle {
 	t.Helper()
 	py := torchVenv(t)
 	bundleLock.Lock()
@@ -108,7 +114,7 @@ func makeBundle(t testing.TB, name string, patch map[string][2]string) bundle {
 	if b, ok := bundles[name]; ok {
 		return b
 	}
-	sources := patched(t, patch)
+	sources := patched(t, patches)
 	cpu, err := target.Find("cpu")
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +151,7 @@ func keep(t testing.TB, b *build.Builder, name, step string) string {
 	return to
 }
 
-func patched(t testing.TB, patch map[string][2]string) fs.FS {
+func patched(t testing.TB, patches []patch) fs.FS {
 	t.Helper()
 	all := fstest.MapFS{}
 	err := fs.WalkDir(targets.FS, ".", func(path string, d fs.DirEntry, err error) error {
@@ -159,12 +165,12 @@ func patched(t testing.TB, patch map[string][2]string) fs.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, change := range patch {
-		f, ok := all[path]
-		if !ok || strings.Count(string(f.Data), change[0]) != 1 {
-			t.Fatalf("%s: the text to replace is not there once: %q", path, change[0])
+	for _, p := range patches {
+		f, ok := all[p.path]
+		if !ok || strings.Count(string(f.Data), p.old) != 1 {
+			t.Fatalf("%s: the text to replace is not there once: %q", p.path, p.old)
 		}
-		f.Data = []byte(strings.Replace(string(f.Data), change[0], change[1], 1))
+		f.Data = []byte(strings.Replace(string(f.Data), p.old, p.new, 1))
 	}
 	return all
 }
@@ -204,6 +210,59 @@ func setUp(t testing.TB, b bundle) *fixture {
 	return &fixture{prefix.Dir, py, r}
 }
 
+// path is a file of the generation.
+func (i *fixture) path(elem ...string) string {
+	return filepath.Join(append([]string{i.receipt.Dir()}, elem...)...)
+}
+
+// reseal makes the receipt agree with the files as they are now, so that a
+// deeper level meets the damage. RECORD is made to agree as well.
+func (i *fixture) reseal(t testing.TB) {
+	t.Helper()
+	r := i.receipt
+	r.Files = slices.DeleteFunc(slices.Clone(r.Files), func(f install.File) bool { return !exists(i.path(f.Path)) })
+	record := ""
+	var lines []string
+	for n := range r.Files {
+		f := &r.Files[n]
+		if strings.HasSuffix(f.Path, ".dist-info/RECORD") {
+			record = f.Path
+			lines = append(lines, strings.TrimPrefix(f.Path, "site/")+",,")
+			continue
+		}
+		sum, size, err := store.Digest(t.Context(), i.path(f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.SHA256, f.Size = sum, size
+		if rel, ok := strings.CutPrefix(f.Path, "site/"); ok {
+			raw, err := hex.DecodeString(sum)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, fmt.Sprintf("%s,sha256=%s,%d", rel, base64.RawURLEncoding.EncodeToString(raw), size))
+		}
+	}
+	write(t, i.path(record), strings.Join(lines, "\n")+"\n")
+	for n := range r.Files {
+		if r.Files[n].Path == record {
+			r.Files[n].SHA256, r.Files[n].Size, _ = store.Digest(t.Context(), i.path(record))
+		}
+	}
+	i.save(t, r)
+}
+
+// save writes r as the receipt.
+func (i *fixture) save(t testing.TB, r install.Receipt) {
+	t.Helper()
+	b, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, i.path("receipt.json"), string(b))
+	i.receipt = r
+}
+
 // probe runs levels 1 to level with extra environment.
 func (i *fixture) probe(t testing.TB, level int, env ...string) (Result, error) {
 	t.Helper()
@@ -218,12 +277,48 @@ func cleanEnv() []string {
 }
 
 func problemText(err error) string {
-	text := err.Error()
-	var p *report.Problem
-	if asProblem(err, &p) {
-		text += "\n" + p.Tail
+	if p, ok := errors.AsType[*report.Problem](err); ok {
+		return err.Error() + "\n" + p.Tail
 	}
-	return text
+	return err.Error()
+}
+
+// want checks that level is the first that did not pass, in this way, with a
+// check of this name that says text; deeper levels that need it are skipped.
+func want(t *testing.T, res Result, err error, level int, status report.Status, name, text string) {
+	t.Helper()
+	code := map[report.Status]int{report.Fail: report.CheckFailed, report.Unclear: report.Inconclusive}[status]
+	if got := report.ExitCode(err); got != code {
+		t.Errorf("exit code %d (%v), want %d", got, err, code)
+	}
+	for _, l := range res.Levels {
+		if l.Level == level && l.Status != status {
+			t.Errorf("level %d: %s (%s), want %s", l.Level, l.Status, l.Reason, status)
+		}
+		if l.Level < level && l.Status != report.Pass {
+			t.Errorf("level %d: %s (%s), want pass", l.Level, l.Status, l.Reason)
+		}
+	}
+	found := false
+	for _, c := range res.Checks {
+		if c.Level != level || c.Name != name {
+			continue
+		}
+		found = true
+		all := c.Got + c.Reason
+		if c.Status != status || !strings.Contains(all, text) {
+			t.Errorf("check %q: %s, got %q, want %s with %q", name, c.Status, all, status, text)
+		}
+		if status == report.Fail && (c.Want == "" || c.Got == "") {
+			t.Errorf("check %q says no want or got: %+v", name, c)
+		}
+	}
+	if !found {
+		t.Errorf("no check %q at level %d: %+v", name, level, res.Checks)
+	}
+	if res.Proved != level-1 {
+		t.Errorf("proved %d, want %d", res.Proved, level-1)
+	}
 }
 
 func read(t testing.TB, path string) string {

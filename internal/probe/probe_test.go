@@ -1,18 +1,15 @@
 package probe
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
 )
 
-func asProblem(err error, p **report.Problem) bool { return errors.As(err, p) }
-
 // TestGood probes a real installation to the deepest level.
 func TestGood(t *testing.T) {
 	t.Parallel()
-	i := setUp(t, makeBundle(t, "good", nil))
+	i := setUp(t, makeBundle(t, "good"))
 	res, err := i.probe(t, Deepest)
 	if err != nil {
 		for _, c := range res.Checks {
