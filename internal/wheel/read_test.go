@@ -150,9 +150,9 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	path := filepath.Join(f.TempDir(), "w")
-	dir := filepath.Join(f.TempDir(), "out")
 	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "w")
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +161,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer a.Close()
-		_, _ = a.Extract(t.Context(), dir)
-		_ = os.RemoveAll(dir)
+		_, _ = a.Extract(t.Context(), filepath.Join(dir, "out"))
 	})
 }
 
