@@ -49,10 +49,13 @@ func chipText(v host.Verdict) string {
 	if v.Title != "" {
 		title = " (" + v.Title + ")"
 	}
-	if v.SoC == "" {
-		return v.Family + title + ", SKU not known"
+	switch {
+	case v.SoC != "":
+		return v.SoC + title
+	case v.State == host.Refused:
+		return or(v.SKU, v.Family) + title
 	}
-	return v.SoC + title
+	return v.Family + title + ", SKU not known"
 }
 
 func countText(v host.Verdict) string {
@@ -108,8 +111,16 @@ const (
 func showEvidence(w io.Writer, v host.Verdict) {
 	fmt.Fprintf(w, "%s  %s  %s\n", fit("source", askedWidth), fit("said", saidWidth), "so")
 	for _, x := range v.Weighed {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s  %s  %s", fit(x.Asked, askedWidth), fit(x.Said, saidWidth), x.Role), " "))
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%s  %s  %s", fit(sourceText(x), askedWidth), fit(x.Said, saidWidth), x.Role), " "))
 	}
+}
+
+// sourceText is the command for a tool, and the source's name for everything else.
+func sourceText(x host.Weight) string {
+	if strings.Contains(x.Asked, "-smi") || x.Source == "--soc" || x.Source == "cann" {
+		return x.Asked
+	}
+	return x.Source
 }
 
 // fit cuts or pads s to n characters.

@@ -75,7 +75,7 @@ func migNote(dev Device) string {
 			parts = append(parts, m.Profile)
 		}
 	}
-	return fmt.Sprintf("GPU %s is split into %d MIG devices (%s): a program sees one of them", dev.ID, len(dev.MIG), strings.Join(parts, ", "))
+	return fmt.Sprintf("GPU %s is split into %d MIG devices (%s): a program sees one of them, and tensor parallel over them is not possible", dev.ID, len(dev.MIG), strings.Join(parts, ", "))
 }
 
 // driverNotes compares the running driver with the installed one.
@@ -146,7 +146,7 @@ func (d *docket) open(v *Verdict) {
 	add := func(format string, args ...any) { v.Unknown = append(v.Unknown, fmt.Sprintf(format, args...)) }
 	device := v.Vendor != "" && v.State != Conflict
 	switch {
-	case device && v.Family != "" && v.SoC == "":
+	case v.State == Known && device && v.SoC == "":
 		how := d.best.match.Ask
 		if how == "" {
 			how = d.ask(*v)
@@ -171,7 +171,7 @@ func (d *docket) open(v *Verdict) {
 	if v.Vendor == chip.NVIDIA && d.facts.Pasted && v.CUDA == "" && v.Driver != "" {
 		add("the CUDA version of the driver")
 	}
-	if len(v.Devices) > 0 && v.Devices[0].MemoryMiB == 0 && d.facts.Pasted {
+	if d.facts.Pasted && d.sized() && v.Devices[0].MemoryMiB == 0 {
 		add("the memory")
 	}
 	for _, c := range d.claims {
@@ -182,6 +182,13 @@ func (d *docket) open(v *Verdict) {
 			v.Health.note("the name " + c.device.Name + " is cut; nvidia-smi -L shows it whole")
 		}
 	}
+}
+
+// sized reports whether the text is of a kind that tells the memory.
+func (d *docket) sized() bool {
+	return slices.ContainsFunc(d.claims, func(c claim) bool {
+		return slices.Contains([]string{"npu-smi info", "nvidia-smi", "nvidia-smi --query-gpu"}, c.source)
+	})
 }
 
 func (d *docket) listed(soc string) bool {
