@@ -173,4 +173,4 @@ FAKES = {
 def register() -> None:
     """Registers them all."""
     for name, fake in FAKES.items():
-        torch.library.register_fake(f"batch_invariant_ops::{name}", fake)
+        torch.library.register_fake(f"batch_invariant_ops::{name}", fake, allow_override=True)

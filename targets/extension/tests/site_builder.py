@@ -1,7 +1,7 @@
-"""Builds both stages with g++ into a folder laid out like an installed generation.
+"""Builds both stages with the compiler into a folder laid out like an installed generation.
 
 Only for tests that are run by hand: CI sets INVAR_TEST_SITE to a generation that
-`invar build` made. The commands come from the two build.yaml files, as there.
+`invar build` made. Sources and flags come from cpu/target.yaml, as there.
 """
 
 from __future__ import annotations
@@ -17,87 +17,67 @@ from typing import Any
 import torch
 import yaml
 
-EXTENSION = Path(__file__).resolve().parents[1]
-KERNELS = EXTENSION.parent / "cpu" / "kernels"
+TARGETS = Path(__file__).resolve().parents[2]
 CXX = os.environ.get("CXX", "g++")
+Command = list[str]
 
 
-def _load(path: Path) -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(path.read_text())
-    return data
-
-
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: Command, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}\n{done.stderr}")
 
 
-def _compile(commands: list[list[str]], folder: Path) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        for _ in pool.map(lambda command: _run(command, folder), commands):
-            pass
+class Stage:
+    """One stage of the target, compiled in a work folder with the sources below src."""
 
+    def __init__(self, name: str, work: Path, targets: Path = TARGETS) -> None:
+        self.data: dict[str, Any] = yaml.safe_load((targets / "cpu/target.yaml").read_text())[name]
+        self.name, self.work = name, work
+        (work / name).mkdir(parents=True)
+        if not (work / "src").exists():
+            (work / "src").symlink_to(targets)
 
-def build_stage1(library: Path, objects: Path) -> None:
-    """Compiles libinvar_cpu.so for this machine."""
-    stage1 = _load(KERNELS / "build.yaml")["stage1"]
-    mine = [o for o in stage1["objects"] if platform.machine() in o["arches"]]
-    _compile(
-        [
-            [CXX, *stage1["flags"], *o["flags"], "-c", o["source"], "-o"]
-            + [str(objects / f"{o['name']}.o")]
-            for o in mine
-        ],
-        KERNELS,
-    )
-    library.parent.mkdir(parents=True, exist_ok=True)
-    named = [str(objects / f"{o['name']}.o") for o in mine]
-    _run([CXX, "-shared", *named, *stage1["link"], "-o", str(library)], KERNELS)
+    def _flags(self, key: str) -> list[str]:
+        root = str(Path(torch.__file__).parent)
+        values = (flag.replace("{torch}", root) for flag in self.data[key])
+        return [value.replace("{version}", "0.1.0") for value in values]
 
+    def _objects(self) -> list[tuple[str, str, list[str]]]:
+        """Name, source and own flags of each object."""
+        if "sources" in self.data:
+            return [(Path(s).stem, s, []) for s in self.data["sources"]]
+        mine = [o for o in self.data["objects"] if platform.machine() in o["arches"]]
+        return [(o["name"], o["source"], o["flags"]) for o in mine]
 
-def extension_commands(source: Path, objects: Path, output: Path) -> list[list[str]]:
-    """The commands of stage 2; the last one links."""
-    plan = _load(source / "build.yaml")
-    root = Path(torch.__file__).parent
-    places = {
-        "{torch_include}": str(root / "include"),
-        "{torch_lib}": str(root / "lib"),
-        "{stage1_include}": str(KERNELS),
-    }
-
-    def fill(flags: list[str]) -> list[str]:
-        for key, value in places.items():
-            flags = [flag.replace(key, value) for flag in flags]
-        return flags
-
-    named = {s: str(objects / (Path(s).stem + ".o")) for s in plan["sources"]}
-    commands = [
-        [CXX, *fill(plan["compile_flags"]), "-c", s, "-o", o] for s, o in named.items()
-    ]
-    commands.append([CXX, *named.values(), *fill(plan["link_flags"]), "-o", str(output)])
-    return commands
-
-
-def build_extension(library: Path, objects: Path, source: Path = EXTENSION) -> None:
-    """Compiles lib_ops.so against the torch that runs this."""
-    library.parent.mkdir(parents=True, exist_ok=True)
-    objects.mkdir(parents=True, exist_ok=True)
-    *compiles, link = extension_commands(source, objects, library)
-    _compile(compiles, source)
-    _run(link, source)
+    def build(self) -> Path:
+        """Compiles and links; returns the library."""
+        source = f"src/{self.data['from']}"
+        headers = self.data["headers"] if "sources" in self.data else []
+        include = [f"-Isrc/{folder}" for folder in headers]
+        compiles, objects = [], []
+        for name, file, own in self._objects():
+            objects.append(f"{self.name}/{name}.o")
+            flags = [*self._flags("flags"), *own, *include]
+            compiles.append([CXX, *flags, "-c", f"{source}/{file}", "-o", objects[-1]])
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda command: _run(command, self.work), compiles))
+        library = self.work / self.name / self.data["library"]
+        _run([CXX, "-shared", "-o", str(library), *objects, *self._flags("link")], self.work)
+        return library
 
 
 def build_site(folder: Path) -> Path:
     """A whole generation below folder; returns it."""
-    objects = folder / "objects"
-    objects.mkdir(parents=True)
-    build_stage1(folder / "ops/cpu/lib/libinvar_cpu.so", objects)
+    work = folder / "work"
+    library = folder / "ops/cpu/lib/libinvar_cpu.so"
+    library.parent.mkdir(parents=True)
+    Stage("stage1", work).build().rename(library)
     package = folder / "site/batch_invariant_ops"
     shutil.copytree(
-        EXTENSION / "batch_invariant_ops",
+        TARGETS / "extension/batch_invariant_ops",
         package,
         ignore=shutil.ignore_patterns("__pycache__", "*.so"),
     )
-    build_extension(package / "lib_ops.so", objects / "extension")
+    Stage("stage2", work).build().rename(package / "lib_ops.so")
     return folder
