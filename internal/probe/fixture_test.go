@@ -114,23 +114,23 @@ func makeBundle(t testing.TB, name string, patches ...patch) bundle {
 	if b, ok := bundles[name]; ok {
 		return b
 	}
-	sources := patched(t, patches)
 	cpu, err := target.Find("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiler, reasons := toolchain.Find(t.Context(), os.Environ(), run.System{}, filepath.Join(scratch, "compilers.json"))
-	facts := plan.Facts{Arch: arch(), Python: py, Compiler: compiler, CompilerReasons: reasons, Packages: map[string]string{}, Sources: digests(t, sources)}
+	facts := plan.Facts{Arch: arch(), Python: py, Compiler: compiler, CompilerReasons: reasons, Packages: map[string]string{}, Sources: digests(t, patched(t, nil))}
 	p, err := plan.Make(cpu, facts, plan.Options{Prefix: scratch, Why: "test", Version: "1.0.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	remark(t, &p, name, patches)
 	st, err := store.Open(scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Not t.Context: the bundle serves other tests too.
-	b, err := build.New(build.Options{Plan: p, Store: st, Runner: run.System{}, Env: os.Environ(), Sources: sources, LogDir: filepath.Join(scratch, "log"), Jobs: 2})
+	b, err := build.New(build.Options{Plan: p, Store: st, Runner: run.System{}, Env: os.Environ(), Sources: patched(t, patches), LogDir: filepath.Join(scratch, "log"), Jobs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +138,34 @@ func makeBundle(t testing.TB, name string, patches ...patch) bundle {
 	out := bundle{keep(t, b, name, "stage1/pack"), keep(t, b, name, "stage2/wheel")}
 	bundles[name] = out
 	return out
+}
+
+// remark gives the steps that compile a patched source, and those that read what
+// they make, fingerprints of their own. The rest comes from the store: a plan
+// counts every file of a folder to every compile, and would compile it all again.
+func remark(t testing.TB, p *plan.Plan, name string, patches []patch) {
+	t.Helper()
+	changed := map[string]bool{}
+	for _, c := range patches {
+		hit := false
+		for _, s := range p.Steps {
+			// A Python file goes straight into the wheel.
+			if slices.Contains(s.Argv, "src/"+c.path) || s.ID == "stage2/wheel" && strings.HasSuffix(c.path, ".py") {
+				changed[s.ID], hit = true, true
+			}
+		}
+		if !hit {
+			t.Fatalf("%s: no step compiles it by itself", c.path)
+		}
+	}
+	for i := range p.Steps { // in the order in which they need each other
+		s := &p.Steps[i]
+		if changed[s.ID] || slices.ContainsFunc(s.Needs, func(n string) bool { return changed[n] }) {
+			changed[s.ID] = true
+			sum := sha256.Sum256([]byte(s.Fingerprint + name))
+			s.Fingerprint = hex.EncodeToString(sum[:])
+		}
+	}
 }
 
 func keep(t testing.TB, b *build.Builder, name, step string) string {
