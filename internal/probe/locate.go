@@ -13,9 +13,7 @@ import (
 	"github.com/invar-ops/invar/internal/run"
 )
 
-// locate finds the receipt of the installation that is meant: of --python, of
-// VIRTUAL_ENV, of the only Python that the prefix serves, of the Python that a
-// build would choose.
+// locate finds the receipt of the installation that is meant.
 func locate(ctx context.Context, o Options) (install.Receipt, error) {
 	prefix, err := install.Open(o.Prefix)
 	if err != nil {
@@ -40,8 +38,12 @@ func locate(ctx context.Context, o Options) (install.Receipt, error) {
 	return r, nil
 }
 
+// environment is the id of the Python that is meant, by the rule of every
+// command that looks at an installation: --python, else the only Python that
+// the prefix serves, else VIRTUAL_ENV. It does not guess among several.
 func environment(ctx context.Context, prefix *install.Prefix, o Options) (string, error) {
-	if o.Python == "" && run.Getenv(o.Env, "VIRTUAL_ENV") == "" {
+	name := o.Python
+	if name == "" {
 		ids, err := installed(prefix)
 		if err != nil {
 			return "", err
@@ -49,19 +51,20 @@ func environment(ctx context.Context, prefix *install.Prefix, o Options) (string
 		if len(ids) == 1 {
 			return ids[0], nil
 		}
+		if name = run.Getenv(o.Env, "VIRTUAL_ENV"); name == "" && len(ids) > 1 {
+			return "", report.Usagef("several Pythons are served from %s: %s", prefix.Dir, strings.Join(ids, ", ")).
+				WithHint("name one with --python PATH, or with its id; invar status lists them")
+		}
 	}
-	py, seen, err := python.Find(ctx, python.Options{Exe: o.Python, Env: o.Env, Home: o.Prefix, Runner: o.Runner})
+	if name == "" {
+		return "", nothing(prefix, fmt.Errorf("nothing is installed in %s", prefix.Dir))
+	}
+	if id, ok, err := prefix.Match(name); ok || err != nil {
+		return id, err
+	}
+	py, _, err := python.Find(ctx, python.Options{Exe: name, Env: o.Env, Home: o.Prefix, Runner: o.Runner})
 	if err != nil {
 		return "", err
-	}
-	if py.Exe == "" {
-		var text []string
-		for _, c := range seen {
-			text = append(text, c.Exe+": "+c.Reason)
-		}
-		return "", report.Problemf(report.CheckFailed, "no Python with an installation was found").
-			WithWant("a Python with torch on PATH, VIRTUAL_ENV or --python", strings.Join(text, "; ")).
-			WithHint("invar build")
 	}
 	return py.ID(), nil
 }

@@ -20,7 +20,7 @@ import (
 // Options say what to probe and how deep.
 type Options struct {
 	Prefix   string // home of invar
-	Python   string // interpreter or environment; empty is the one the prefix serves
+	Python   string // interpreter, environment folder or id; empty is the only one the prefix serves
 	Target   string // expected target; empty takes the receipt's
 	Level    int    // deepest level to run; 0 is all
 	Require  int    // levels that must pass, 1 to Require
