@@ -92,7 +92,7 @@ func argsAtMost(c *cli.Context, n int) error {
 func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), detectCommand(), targetsCommand(),
-		statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
+		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
 		packageCommand(), versionCommand(), completionCommand(),
 	}
 }
