@@ -97,7 +97,7 @@ func (p *prober) schedule() (Schedule, error) {
 // numbers is level 6: each operator runs, and its results are within the error
 // bound of float32 arithmetic in any order around the float64 result.
 func (p *prober) numbers(context.Context) ([]report.Check, error) {
-	err := p.measuring.wait(p.step)
+	err := p.measuring.wait(p.begin(p.Level))
 	if d, ok := errors.AsType[*died](err); ok {
 		return []report.Check{deadCheck(Numbers, "run", d)}, nil
 	}

@@ -93,15 +93,15 @@ type prober struct {
 	receipt install.Receipt
 	target  target.Target
 
-	session   *session      // Python processes, once level 2 was reached
-	measuring *measurement  // their process for levels 6 and 7
-	facts     *facts        // what levels 2 to 5 judge
-	measured  *measured     // what levels 6 and 7 judge
-	coverage  *Coverage     // of level 7
-	extra     []Observation // found on the way
-	step      report.Step   // of the level that runs
-	plan      Schedule      // of levels 6 and 7
-	uncovered []string      // operators that no line of it calls
+	session   *session            // Python processes, once level 2 was reached
+	measuring *measurement        // their process for levels 6 and 7
+	facts     *facts              // what levels 2 to 5 judge
+	measured  *measured           // what levels 6 and 7 judge
+	coverage  *Coverage           // of level 7
+	extra     []Observation       // found on the way
+	steps     map[int]report.Step // announced and not yet ended
+	plan      Schedule            // of levels 6 and 7
+	uncovered []string            // operators that no line of it calls
 }
 
 func (p *prober) levels(ctx context.Context, res *Result) error {
@@ -115,21 +115,22 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 	}
 	for level := 1; level <= p.Level; level++ {
 		began, name := time.Now(), p.name(level)
-		step := p.Progress.Start("probe", fmt.Sprintf("%d %s", level, name), length(level))
-		p.step = step
+		if level != Numbers {
+			p.begin(level)
+		}
 		var checks []report.Check
 		if reason := p.cannot(level, res.Levels); reason != "" {
 			checks = []report.Check{skipped(level, name, reason)}
 		} else {
 			var err error
 			if checks, err = run[level](ctx); err != nil {
-				step.Fail(err)
+				p.begin(level).Fail(err)
 				return err
 			}
 		}
 		l := judge(level, name, checks, p.took(level, time.Since(began)))
 		res.Checks, res.Levels = append(res.Checks, checks...), append(res.Levels, l)
-		finish(step, l)
+		finish(p.begin(level), l)
 	}
 	res.Coverage = p.coverage
 	return nil
@@ -171,13 +172,21 @@ func (p *prober) took(level int, waited time.Duration) time.Duration {
 	return waited
 }
 
-// length is the total of a level's progress: level 6 runs the operators for
-// both levels 6 and 7, and how much that is, depends on the machine.
-func length(level int) int64 {
-	if level == Numbers {
-		return -1
+// begin announces a level, once. Levels 6 and 7 come out of one process, and
+// nearly all of its time belongs to level 7: that step starts with the wait for
+// the process, the one of level 6 when it has answered.
+func (p *prober) begin(level int) report.Step {
+	if p.steps == nil {
+		p.steps = map[int]report.Step{}
 	}
-	return 0
+	total := int64(0)
+	if level >= Numbers {
+		total = -1 // how much it is depends on the levels of the machine
+	}
+	if p.steps[level] == nil {
+		p.steps[level] = p.Progress.Start("probe", fmt.Sprintf("%d %s", level, p.name(level)), total)
+	}
+	return p.steps[level]
 }
 
 func finish(step report.Step, l Level) {
