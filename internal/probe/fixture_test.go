@@ -45,17 +45,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// torchVenv is the shared environment with the newest torch.
-func torchVenv(t testing.TB) python.Python {
+// Environments with torch that .ci makes: the newest one and the floor.
+const (
+	latest = "torch-2.15"
+	floor  = "torch-2.10"
+)
+
+// torchVenv is one of the shared environments.
+func torchVenv(t testing.TB, name string) python.Python {
 	t.Helper()
 	cache := os.Getenv("INVAR_CI_CACHE")
 	if cache == "" {
 		cache = filepath.Join(os.Getenv("HOME"), ".cache", "invar-ci")
 	}
-	dir := filepath.Join(cache, "torch-2.15")
+	dir := filepath.Join(cache, name)
 	py, ok := python.Inspect(filepath.Join(dir, "bin", "python"))
 	if !exists(filepath.Join(dir, ".ready")) || !ok || !py.HasTorch() {
-		text := "needs torch: an environment with torch 2.15 and numpy in " + dir + " (.ci makes it)"
+		text := "needs torch: an environment with " + name + " and numpy in " + dir + " (.ci makes it)"
 		if os.Getenv("INVAR_CI") == "1" {
 			t.Fatal(text)
 		}
@@ -66,9 +72,9 @@ func torchVenv(t testing.TB) python.Python {
 
 // privatePython is an environment of the test's own that sees torch, so that
 // hooks of tests do not meet.
-func privatePython(t testing.TB) python.Python {
+func privatePython(t testing.TB, name string) python.Python {
 	t.Helper()
-	shared := torchVenv(t)
+	shared := torchVenv(t, name)
 	dir := t.TempDir()
 	minor := strings.Join(strings.Split(shared.Version, ".")[:2], ".")
 	site := filepath.Join(dir, "lib", "python"+minor, "site-packages")
@@ -108,7 +114,7 @@ type patch struct{ path, old, new string }
 // makeBundle builds both stages with the real compilers, with patches in the sources.
 func makeBundle(t testing.TB, name string, patches ...patch) bundle {
 	t.Helper()
-	py := torchVenv(t)
+	py := torchVenv(t, latest)
 	bundleLock.Lock()
 	defer bundleLock.Unlock()
 	if b, ok := bundles[name]; ok {
@@ -223,7 +229,11 @@ type fixture struct {
 // setUp installs b; nothing else has this prefix or this Python.
 func setUp(t testing.TB, b bundle) *fixture {
 	t.Helper()
-	py := privatePython(t)
+	return setUpIn(t, privatePython(t, latest), b)
+}
+
+func setUpIn(t testing.TB, py python.Python, b bundle) *fixture {
+	t.Helper()
 	prefix, err := install.Open(filepath.Join(t.TempDir(), "home"))
 	if err != nil {
 		t.Fatal(err)
@@ -237,6 +247,19 @@ func setUp(t testing.TB, b bundle) *fixture {
 	}
 	return &fixture{prefix.Dir, py, r}
 }
+
+// target is what the receipt says that was built.
+func (i *fixture) target(t testing.TB) target.Target {
+	t.Helper()
+	found, err := target.Find(i.receipt.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// levels are the ISA levels of this architecture.
+func (i *fixture) levels(t testing.TB) []string { return i.target(t).Stage1.Levels(arch()) }
 
 // path is a file of the generation.
 func (i *fixture) path(elem ...string) string {

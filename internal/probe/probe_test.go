@@ -1,35 +1,50 @@
 package probe
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
 )
 
-// TestGood probes a real installation to the deepest level.
+// TestGood probes real installations to the deepest level: one wheel, in the
+// newest torch and in the oldest that it is for.
 func TestGood(t *testing.T) {
 	t.Parallel()
-	i := setUp(t, makeBundle(t, "good"))
+	for _, torch := range []string{latest, floor} {
+		t.Run(torch, func(t *testing.T) {
+			t.Parallel()
+			good(t, setUpIn(t, privatePython(t, torch), makeBundle(t, "good")))
+		})
+	}
+}
+
+func good(t *testing.T, i *fixture) {
+	t.Helper()
 	res, err := i.probe(t, Deepest)
-	if err != nil {
-		for _, c := range res.Checks {
-			if c.Status != report.Pass {
-				t.Errorf("%+v", c)
-			}
+	for _, c := range res.Checks {
+		if c.Status != report.Pass || c.Want == "" || c.Got == "" {
+			t.Errorf("level %d, %s: %s, want %q, got %q %s", c.Level, c.Name, c.Status, c.Want, c.Got, c.Reason)
 		}
-		t.Fatal(err)
+	}
+	if err != nil || res.Proved != Deepest {
+		t.Fatalf("proved %d of %d: %v", res.Proved, Deepest, err)
 	}
 	t.Logf("%q", res.Summary)
-	for _, c := range res.Checks {
-		t.Logf("%d %-28s %s | %s", c.Level, c.Name, c.Status, c.Got)
+	c := res.Coverage
+	if len(c.Operators) != 13 || len(c.Dtypes) != 3 || len(c.Batches) != 21 || c.Pairs < 1e6 || c.Differ != 0 || c.Control == 0 {
+		t.Errorf("coverage %+v", c)
+	}
+	flags, err := cpuFlags("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range i.levels(t) {
+		if swept := slices.Contains(c.ISALevels, l); swept != runsOn(i.target(t).Stage1, l, flags) {
+			t.Errorf("ISA level %s: swept %t, against what /proc/cpuinfo lists", l, swept)
+		}
 	}
 	for _, l := range res.Levels {
 		t.Logf("%d %s %s %v", l.Level, l.Name, l.Status, l.Elapsed)
-	}
-	for _, o := range res.Observations {
-		t.Logf("%s: %s", o.Name, o.Text)
-	}
-	if res.Proved != Deepest {
-		t.Errorf("proved %d, want %d", res.Proved, Deepest)
 	}
 }
