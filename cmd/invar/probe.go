@@ -60,6 +60,9 @@ func runProbe(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
+		if len(res.Levels) == 0 { // it did not come to a probe
+			return printed(c, "probe", nil, err)
+		}
 		return printed(c, "probe", res, err)
 	}
 	showProbe(c.App.Writer, res)
@@ -103,7 +106,12 @@ func showProbe(w io.Writer, res probe.Result) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "proved to level %d of %d. %s\n", res.Proved, probe.Deepest, strings.Join(res.Summary[:min(2, len(res.Summary))], "\n"))
+	fmt.Fprintf(w, "proved to level %d of %d\n", res.Proved, probe.Deepest)
+	for _, l := range res.Summary {
+		if !strings.HasPrefix(l, "level ") { // what did not pass stands above
+			fmt.Fprintln(w, l)
+		}
+	}
 	for _, o := range res.Observations {
 		if o.Name != "torch" && o.Name != "not routed" && o.Name != "traceback" {
 			fmt.Fprintf(w, "%s: %s\n", o.Name, o.Text)
