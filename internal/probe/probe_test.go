@@ -1,8 +1,11 @@
 package probe
 
 import (
+	"bytes"
 	"slices"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/invar-ops/invar/internal/report"
 )
@@ -44,7 +47,28 @@ func good(t *testing.T, i *fixture) {
 			t.Errorf("ISA level %s: swept %t, against what /proc/cpuinfo lists", l, swept)
 		}
 	}
+	schema(t, res)
 	for _, l := range res.Levels {
 		t.Logf("%d %s %s %v", l.Level, l.Name, l.Status, l.Elapsed)
+	}
+}
+
+// schema validates what --json prints for res.
+func schema(t *testing.T, res Result) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteJSON(&b, "probe", res, nil); err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := jsonschema.NewCompiler().Compile("../../docs/schema/invar.probe.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%v", err)
 	}
 }
