@@ -17,6 +17,7 @@ import (
 // one must not. In the same process it compares what is said about torch.mm
 // with a plain loop.
 func TestDefects(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	i := setUp(t, makeBundle(t, "good"))
 	s, err := LoadSchedule("quick")

@@ -100,6 +100,15 @@ func privatePython(t testing.TB, name string) python.Python {
 	}
 }
 
+// heavy leaves a test out of short runs, such as those under the race detector:
+// what it adds there is compilers and Python, not Go.
+func heavy(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles variants or sweeps for many seconds: not with -short")
+	}
+}
+
 // A bundle is both artifacts of one build.
 type bundle struct{ run, wheel string }
 

@@ -12,6 +12,7 @@ import (
 // TestImport meets what keeps Python from importing the installed copy. The
 // files are as the receipt says, so that only level 2 can see it.
 func TestImport(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	good := makeBundle(t, "good")
 	otherContract := makeBundle(t, "contract", patch{"cpu/kernels/about.cpp", "invar-cpu-fp32/1", "invar-cpu-fp32/9"})
@@ -73,6 +74,7 @@ func TestNoise(t *testing.T) {
 // TestOperators has a wheel that lacks an operator, has another schema for a
 // second and no fake kernel for a third.
 func TestOperators(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	const ops, fake = "extension/csrc/operators.cpp", "extension/batch_invariant_ops/_fake.py"
 	i := setUp(t, makeBundle(t, "operators",
@@ -120,6 +122,7 @@ func TestWiring(t *testing.T) {
 // TestKernels has a library without one ISA level, and an environment that
 // forces one.
 func TestKernels(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	if arch() != "x86_64" {
 		t.Skip("needs x86_64: the levels in this test are its")
@@ -146,6 +149,7 @@ const dispatch = "cpu/kernels/dispatch.cpp"
 
 // TestNumbers has a kernel that is wrong: sum divides by the number of columns.
 func TestNumbers(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	i := setUp(t, makeBundle(t, "wrong", patch{dispatch, "l->sum(g, op == kMean, ", "l->sum(g, true, "}))
 	res, err := i.probe(t, Deepest)
@@ -163,6 +167,7 @@ func TestNumbers(t *testing.T) {
 // TestInvariance has a product that goes another way from 257 rows on, as
 // RMSNorm of vLLM did from 256 tokens on.
 func TestInvariance(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	i := setUp(t, makeBundle(t, "variant",
 		patch{dispatch, `#include "isa.h"` + "\n", `#include "isa.h"` + "\nvoid invar_control_product(const invar_cpu_mm_args &g);\n"},
@@ -188,6 +193,7 @@ func TestInvariance(t *testing.T) {
 // TestControl has a control that does not depend on the batch: agreement then
 // proves nothing.
 func TestControl(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	i := setUp(t, makeBundle(t, "control", patch{"cpu/kernels/control.cpp", "1 + g.m % 13", "1 + g.m % 1"}))
 	res, err := i.probe(t, Deepest)

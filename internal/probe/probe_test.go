@@ -13,6 +13,7 @@ import (
 // TestGood probes real installations to the deepest level: one wheel, in the
 // newest torch and in the oldest that it is for.
 func TestGood(t *testing.T) {
+	heavy(t)
 	t.Parallel()
 	for _, torch := range []string{latest, floor} {
 		t.Run(torch, func(t *testing.T) {
