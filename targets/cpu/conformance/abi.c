@@ -4,6 +4,7 @@
  *
  *   abi            the checks; exit 1 when one is not met
  *   abi levels     the levels that this machine can run, one a line
+ *   abi version    the version of the library
  *   abi current    the level in use, or "refused", and the status of a call
  */
 #include <stdio.h>
@@ -170,6 +171,10 @@ int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "current")) {
     const char *name = invar_cpu_isa_current();
     printf("%s %d\n", name ? name : "refused", (int)run_mm(small_mm()));
+    return 0;
+  }
+  if (argc > 1 && !strcmp(argv[1], "version")) {
+    puts(invar_cpu_version());
     return 0;
   }
   check_names();
