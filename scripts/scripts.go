@@ -1,5 +1,5 @@
 // Package scripts holds the Python that invar runs inside the environment it
-// probes. It is typed, needs nothing but torch and numpy, and answers with one
+// probes. It is typed, needs nothing but torch, and answers with one
 // JSON object on stdout.
 package scripts
 

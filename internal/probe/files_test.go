@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
 )
@@ -182,5 +183,40 @@ func remove(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSeveral has two Pythons in one prefix: none is guessed.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	b := makeBundle(t, "good")
+	i := setUp(t, b)
+	other := privatePython(t, latest)
+	prefix, err := install.Open(i.prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prefix.Apply(t.Context(), install.Request{
+		Bundle: install.Bundle{Target: "cpu", Flavour: "cpu", Fingerprint: "test", Contract: "invar-cpu-fp32/1"},
+		Python: other, Env: cleanEnv(), Invar: "test",
+	}, b.run, b.wheel); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, python, env, want string
+		code                    int
+	}{
+		{"none named", "", "", "", report.Usage},
+		{"by interpreter", other.Exe, "", other.Exe, report.Done},
+		{"by id", i.receipt.Python.ID, "", i.py.Exe, report.Done},
+		{"by folder", i.py.Prefix, "", i.py.Exe, report.Done},
+		{"VIRTUAL_ENV", "", "VIRTUAL_ENV=" + other.Prefix, other.Exe, report.Done},
+	} {
+		res, err := Run(t.Context(), Options{
+			Prefix: i.prefix, Python: c.python, Level: Files, Runner: run.System{}, Env: append(cleanEnv(), strings.Fields(c.env)...),
+		})
+		if report.ExitCode(err) != c.code || res.Python != c.want {
+			t.Errorf("%s: %q, %v; want %q with code %d", c.name, res.Python, err, c.want, c.code)
+		}
 	}
 }

@@ -1,12 +1,16 @@
 package probe
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // TestImport meets what keeps Python from importing the installed copy. The
@@ -53,15 +57,15 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestNoise has an import that warns and site hooks that print on stdout: the
-// answer is still understood, and the warning is shown.
+// TestNoise has an import that warns, a site hook that prints on stdout and no
+// numpy: the answer is still understood, and the warning is shown.
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	i := setUp(t, makeBundle(t, "good"))
 	prepend(t, i, "import warnings\nwarnings.warn('from the package')\nprint('{\"import\": 1}')\n")
-	write(t, filepath.Join(i.py.Purelib, "a.pth"), "import sys; print('hello from a site hook')\n")
-	res, err := i.probe(t, Kernels)
-	if err != nil || res.Proved != Kernels {
+	write(t, filepath.Join(i.py.Purelib, "a.pth"), "import sys; print('hello from a site hook'); sys.modules['numpy'] = None\n")
+	res, err := i.probe(t, Numbers)
+	if err != nil || res.Proved != Numbers {
 		t.Fatalf("proved %d, %v", res.Proved, err)
 	}
 	if !slices.ContainsFunc(res.Observations, func(o Observation) bool {
@@ -218,3 +222,27 @@ func prepend(t *testing.T, i *fixture, code string) {
 
 // quote is s as a Python string.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'" }
+
+// TestInterrupted ends the context in the middle of an import.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	i := setUp(t, makeBundle(t, "good"))
+	mark := filepath.Join(t.TempDir(), "started")
+	prepend(t, i, "import time\nopen("+quote(mark)+", 'w').close()\ntime.sleep(120)\n")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	go func() {
+		for !exists(mark) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel(why)
+	}()
+	began := time.Now()
+	res, err := Run(ctx, Options{Prefix: i.prefix, Runner: run.System{}, Env: cleanEnv()})
+	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second {
+		t.Errorf("%v after %v, want the end of the context", err, time.Since(began))
+	}
+	if len(res.Levels) != 1 || res.Levels[0].Status != report.Pass {
+		t.Errorf("levels %+v, want level 1 alone", res.Levels)
+	}
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -28,10 +29,16 @@ def rows_as_bits(outputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
     return torch.cat(flat, dim=1) if len(flat) > 1 else flat[0]
 
 
+def raw(t: torch.Tensor) -> bytes:
+    """The bytes of a tensor. Not through numpy, which an environment may lack."""
+    t = t.contiguous()
+    return ctypes.string_at(t.data_ptr(), t.numel() * t.element_size())
+
+
 def count_distinct(rows: torch.Tensor) -> tuple[int, int]:
     """Rows, and how many different ones are among them."""
     width = rows[0].numel() * rows.element_size() if len(rows) else 0
-    data = rows.contiguous().numpy().tobytes()
+    data = raw(rows)
     return len(rows), len({data[i * width : (i + 1) * width] for i in range(len(rows))})
 
 
@@ -124,7 +131,7 @@ class Ledger:
         self.differing_contexts[context.label()] += left
         for i in torch.nonzero(~same).flatten().tolist():
             row = int(ids[i])
-            self._others.setdefault(row, Counter())[bits[i].numpy().tobytes()] += 1
+            self._others.setdefault(row, Counter())[raw(bits[i])] += 1
             if len(self.examples) < EXAMPLES:
                 self.examples.append(self._example(row, bits[i], context))
         return left

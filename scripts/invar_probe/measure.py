@@ -78,11 +78,12 @@ class _Invariance:
         self._schedule, self._package = schedule, package
         self._resolve, self._channel = resolve, channel
         self._failures: list[dict[str, Any]] = []
+        self._left_out: list[str] = []
         self._done = 0
 
     def run(self) -> dict[str, Any]:
         schedule = self._schedule
-        settings, left_out = self._settings()
+        settings = self._settings()
         runs = [r for spec, name in _pairs(schedule) for r in self._start(spec, name)]
         control: list[Run] = []
         if schedule.control is not None:
@@ -101,7 +102,7 @@ class _Invariance:
             "control": [r.result() for r in control],
             "failures": self._failures,
             "settings": [{"isa": s.isa, "threads": s.threads} for s in settings],
-            "left_out": left_out,
+            "left_out": self._left_out,
         }
         if schedule.observe is not None:
             out["observed"] = observe.torch_batches(schedule, self._package)
@@ -124,6 +125,10 @@ class _Invariance:
 
     def _under(self, setting: Setting, runs: list[Run], total: int) -> None:
         torch.set_num_threads(setting.threads)
+        if torch.get_num_threads() != setting.threads:
+            # A torch without OpenMP: what was asked for was not swept.
+            self._left_out.append(f"{setting.threads} threads: torch does not take them")
+            return
         self._package.select_isa(setting.isa)
         for run in runs:
             self._done += 1
@@ -138,26 +143,27 @@ class _Invariance:
                     run.sweep(sweep, setting)
                 run.routed_taken += sum(self._package.counts().values()) - before
 
-    def _settings(self) -> tuple[list[Setting], list[str]]:
+    def _settings(self) -> list[Setting]:
         """Settings with names like "best" replaced by what this machine has."""
         levels = self._package.stage1.levels()
         usable = [n for n, available in levels if available]
-        left_out = [f"{n}: not available on this machine" for n, ok in levels if not ok]
+        self._left_out += [f"{n}: not available on this machine" for n, ok in levels if not ok]
         cores = torch.get_num_threads()
+        done: set[tuple[str, int, str]] = set()
         out: list[Setting] = []
         for s in self._schedule.settings:
             names = {
                 "best": usable[-1:],
-                "others": usable[:-1],
-                "slow": usable[:1] if len(usable) > 1 else [],
                 "fast": usable[1:-1],
+                "slow": usable[:1] if len(usable) > 1 else [],
             }.get(s.isa, [s.isa] if s.isa in usable else [])
-            for name in names or [""] if not levels else names:
-                # 0 threads: all that torch would use here.
-                setting = Setting(name, s.threads or cores, s.sweeps)
-                if setting not in out:
-                    out.append(setting)
-        return out, left_out
+            threads = s.threads or cores  # 0: all that torch would use here
+            for name in names:
+                sweeps = [w for w in s.sweeps if (name, threads, w) not in done]
+                done.update((name, threads, w) for w in sweeps)
+                if sweeps:
+                    out.append(Setting(name, threads, sweeps))
+        return out
 
 
 def _pairs(schedule: Schedule) -> Iterator[tuple[Spec, str]]:
