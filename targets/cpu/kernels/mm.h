@@ -36,17 +36,25 @@ inline void run_tiles(const float_any *a, int64_t lda, int64_t rows, const char 
 inline void run_panel(const mm_run &r, int64_t panel, const float_any *a, int64_t lda,
                       int64_t rows, int64_t step, int64_t k, float *c) {
   panel_source src = source_of(r.g.b, r.g.b_packed, r.g.n, r.g.k, panel);
-  bool few = rows <= kTileRows;  // then each value of b is used once: widen in registers
-  if (src.in_place() && (few || (src.packed && r.g.b.dtype == INVAR_CPU_FLOAT32))) {
-    run_tiles(a, lda, rows, src.at(step), src.step_bytes(), r.g.b.dtype, k, c, step == 0);
-    return;
-  }
-  constexpr int64_t kStepBytes = INVAR_CPU_PANEL * sizeof(float);
-  for (int64_t i = 0; i < k; i += kWeightBlock) {
-    int64_t n = least(kWeightBlock, k - i);
-    fill_block(src, step + i, n, r.block);
-    run_tiles(a + i, lda, rows, reinterpret_cast<const char *>(r.block), kStepBytes,
-              INVAR_CPU_FLOAT32, n, c, step + i == 0);
+  // Few rows use each value of b once: widen it in registers, where it lies. A tile
+  // that is narrower than the panel comes back for the other columns, and only packed
+  // steps are dense enough to be found in L1 then.
+  bool few = rows <= kTileRows;
+  bool once = few && src.in_place() && tile_vectors(int(rows)) * VL == INVAR_CPU_PANEL;
+  bool as_is = once || (src.packed && (few || r.g.b.dtype == INVAR_CPU_FLOAT32));
+  int64_t block = once ? k : kWeightBlock;  // b is read again for each tile: from L1
+  for (int64_t i = 0; i < k; i += block) {
+    int64_t n = least(block, k - i);
+    const char *b = reinterpret_cast<const char *>(r.block);
+    int64_t ldb = INVAR_CPU_PANEL * sizeof(float);
+    if (as_is) {
+      b = src.at(step + i);
+      ldb = src.step_bytes();
+    } else {
+      fill_block(src, step + i, n, r.block);
+    }
+    run_tiles(a + i, lda, rows, b, ldb, as_is ? r.g.b.dtype : int32_t(INVAR_CPU_FLOAT32), n, c,
+              step + i == 0);
   }
 }
 

@@ -53,6 +53,14 @@ void tile(const float_any *a, int64_t lda, const char *b, int64_t ldb, int64_t k
     }
     const char *p = b;
     for (int64_t t = 0; t < k; t++, p += ldb) {
+      // The first pass over some of the columns reads one line of each step and leaves
+      // the others to be missed by the passes that follow: ask for all of them.
+      if (N * VL < INVAR_CPU_PANEL && s == 0) {
+        const char *ahead = p + 12 * ldb;
+        for (int j = N * VL * kSize; j < INVAR_CPU_PANEL * kSize; j += 64) {
+          __builtin_prefetch(ahead + j);
+        }
+      }
       vf w[N];
       load_step<DTYPE>(p, w);
 #pragma GCC unroll 8

@@ -85,20 +85,20 @@ inline void join_pair(vf &even, vf &odd) {
   odd = _mm256_permute2f128_ps(l, h, 0x31);
 }
 
-// to[j*to_ld + i] = from[i*ld + j] for i, j < 8
+// to[j*to_ld + i] = from[i*ld + j] for i, j < 8. Each row is read with one load: rows
+// often lie a power of two apart and would push each other out of the cache.
 inline void transpose(const float_any *from, int64_t ld, float *to, int64_t to_ld) {
-  for (int j = 0; j < 8; j += 4) {
-    __m256 r[4];
-    for (int i = 0; i < 4; i++) {
-      __m256 v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)(from + i * ld + j)));
-      r[i] = _mm256_insertf128_ps(v, _mm_loadu_ps((const float *)(from + (i + 4) * ld + j)), 1);
-    }
-    __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
-    __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
-    store(to + (j + 0) * to_ld, _mm256_shuffle_ps(a, c, 0x44));
-    store(to + (j + 1) * to_ld, _mm256_shuffle_ps(a, c, 0xee));
-    store(to + (j + 2) * to_ld, _mm256_shuffle_ps(b, d, 0x44));
-    store(to + (j + 3) * to_ld, _mm256_shuffle_ps(b, d, 0xee));
+  vf r[8], t[8];
+  for (int i = 0; i < 8; i++) r[i] = load(from + i * ld);
+  for (int i = 0; i < 8; i += 4) {  // 4 x 4 inside the halves
+    vf a = _mm256_unpacklo_ps(r[i], r[i + 1]), b = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    vf c = _mm256_unpacklo_ps(r[i + 2], r[i + 3]), d = _mm256_unpackhi_ps(r[i + 2], r[i + 3]);
+    t[i] = _mm256_shuffle_ps(a, c, 0x44), t[i + 1] = _mm256_shuffle_ps(a, c, 0xee);
+    t[i + 2] = _mm256_shuffle_ps(b, d, 0x44), t[i + 3] = _mm256_shuffle_ps(b, d, 0xee);
+  }
+  for (int j = 0; j < 4; j++) {
+    store(to + j * to_ld, _mm256_permute2f128_ps(t[j], t[4 + j], 0x20));
+    store(to + (4 + j) * to_ld, _mm256_permute2f128_ps(t[j], t[4 + j], 0x31));
   }
 }
 

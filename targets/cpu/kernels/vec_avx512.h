@@ -87,27 +87,26 @@ inline void join_pair(vf &even, vf &odd) {
   even = a, odd = b;
 }
 
-// Four rows of four floats each, one in every quarter of the vector.
-inline vf load_quarters(const float_any *p, int64_t ld) {
-  __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
-  v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps((const float *)(p + 4 * ld)));
-  v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps((const float *)(p + 8 * ld)));
-  return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps((const float *)(p + 12 * ld)));
-}
-
-// to[j*to_ld + i] = from[i*ld + j] for i, j < 16. Quarters come in by loads, so only
-// the 4 x 4 transposes inside a quarter take shuffles.
+// to[j*to_ld + i] = from[i*ld + j] for i, j < 16. Each row is read with one load: the
+// rows of a weight often lie a power of two apart, and sixteen lines of one cache set
+// would not outlive a second visit.
 inline void transpose(const float_any *from, int64_t ld, float *to, int64_t to_ld) {
-  for (int j = 0; j < 16; j += 4) {
-    // quarter q of r[i] is row 4q+i after the loads below
-    vf r0 = load_quarters(from + 0 * ld + j, ld), r1 = load_quarters(from + 1 * ld + j, ld);
-    vf r2 = load_quarters(from + 2 * ld + j, ld), r3 = load_quarters(from + 3 * ld + j, ld);
-    vf a = _mm512_unpacklo_ps(r0, r1), b = _mm512_unpackhi_ps(r0, r1);
-    vf c = _mm512_unpacklo_ps(r2, r3), d = _mm512_unpackhi_ps(r2, r3);
-    store(to + (j + 0) * to_ld, _mm512_shuffle_ps(a, c, 0x44));
-    store(to + (j + 1) * to_ld, _mm512_shuffle_ps(a, c, 0xee));
-    store(to + (j + 2) * to_ld, _mm512_shuffle_ps(b, d, 0x44));
-    store(to + (j + 3) * to_ld, _mm512_shuffle_ps(b, d, 0xee));
+  vf r[16], t[16];
+  for (int i = 0; i < 16; i++) r[i] = load(from + i * ld);
+  for (int i = 0; i < 16; i += 4) {  // 4 x 4 inside the quarters
+    vf a = _mm512_unpacklo_ps(r[i], r[i + 1]), b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    vf c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]), d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+    t[i] = _mm512_shuffle_ps(a, c, 0x44), t[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+    t[i + 2] = _mm512_shuffle_ps(b, d, 0x44), t[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+  }
+  for (int j = 0; j < 4; j++) {  // 4 x 4 of the quarters: column 4q + j from quarter q
+    vf a = _mm512_shuffle_f32x4(t[j], t[4 + j], 0x44), b = _mm512_shuffle_f32x4(t[j], t[4 + j], 0xee);
+    vf c = _mm512_shuffle_f32x4(t[8 + j], t[12 + j], 0x44);
+    vf d = _mm512_shuffle_f32x4(t[8 + j], t[12 + j], 0xee);
+    store(to + (0 + j) * to_ld, _mm512_shuffle_f32x4(a, c, 0x88));
+    store(to + (4 + j) * to_ld, _mm512_shuffle_f32x4(a, c, 0xdd));
+    store(to + (8 + j) * to_ld, _mm512_shuffle_f32x4(b, d, 0x88));
+    store(to + (12 + j) * to_ld, _mm512_shuffle_f32x4(b, d, 0xdd));
   }
 }
 
