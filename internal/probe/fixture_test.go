@@ -254,6 +254,14 @@ func setUpIn(t testing.TB, py python.Python, b bundle) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A build leaves both artifacts in the store.
+	st, err := store.Open(prefix.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Put(t.Context(), b.run); err != nil {
+		t.Fatal(err)
+	}
 	return &fixture{prefix.Dir, py, r}
 }
 

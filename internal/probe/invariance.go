@@ -29,6 +29,9 @@ func (p *prober) invariance(context.Context) ([]report.Check, error) {
 		}
 		out = append(out, p.bits(name, f))
 	}
+	for _, s := range p.plan.Routed {
+		out = append(out, p.bits(s.Operator, f))
+	}
 	return append(out, control(f), routing(f)), nil
 }
 
@@ -36,7 +39,7 @@ const bitsWant = "the same bits of a row in every batch, position, neighbourhood
 
 // bits judges one operator over its shapes and dtypes.
 func (p *prober) bits(name string, f *invarianceFacts) report.Check {
-	c := report.Check{Level: Invariance, Name: "bits of " + name, Status: report.Pass, Want: bitsWant}
+	c := report.Check{Level: Invariance, Name: "bits of " + spoken(name), Status: report.Pass, Want: bitsWant}
 	var failed, doubts []string
 	var pairs, differ int64
 	for _, o := range slices.Concat(f.Operators, f.Failures) {
@@ -77,6 +80,14 @@ func (p *prober) through(operator, family, name string) bool {
 		}
 	}
 	return false
+}
+
+// spoken is an operator's name for people: "torch:mv" is torch's, under routing.
+func spoken(name string) string {
+	if function, ok := strings.CutPrefix(name, "torch:"); ok {
+		return "torch." + function + ", routed"
+	}
+	return name
 }
 
 func difference(o caseFacts) string {

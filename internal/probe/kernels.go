@@ -16,7 +16,7 @@ import (
 // kernels is level 5: the library holds a kernel of every ISA level that the
 // target builds for this architecture, and the best one that this CPU runs is
 // the one in use.
-func (p *prober) kernels(context.Context) ([]report.Check, error) {
+func (p *prober) kernels(ctx context.Context) ([]report.Check, error) {
 	s := p.facts.Package
 	var have []string
 	for _, l := range s.Levels {
@@ -38,8 +38,10 @@ func (p *prober) kernels(context.Context) ([]report.Check, error) {
 			missing = append(missing, o.Name)
 		}
 	}
-	return append(out, check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)),
-		firstNonEmpty(prefixed("without ", missing), "all of them"))), nil
+	out = append(out, check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)),
+		firstNonEmpty(prefixed("without ", missing), "all of them")))
+	m, err := p.manifest(ctx)
+	return append(out, m), err
 }
 
 // available compares the library's own look at the CPU with the kernel's list

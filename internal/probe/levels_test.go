@@ -11,6 +11,7 @@ import (
 
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/store"
 )
 
 // TestImport meets what keeps Python from importing the installed copy. The
@@ -136,6 +137,22 @@ func TestKernels(t *testing.T) {
 		i := setUp(t, makeBundle(t, "levels", patch{"cpu/kernels/isa.cpp", "    {&invar_level_avx2, has_avx2},\n", ""}))
 		res, err := i.probe(t, Kernels)
 		want(t, res, err, Kernels, report.Fail, "levels", "baseline, avx512")
+		want(t, res, err, Kernels, report.Fail, "manifest of the run package", "baseline, avx2, avx512 in the manifest, baseline, avx512 in the library")
+	})
+	t.Run("the stored package is damaged or gone", func(t *testing.T) {
+		t.Parallel()
+		i := setUp(t, makeBundle(t, "good"))
+		stored := store.At(i.prefix).Path(i.receipt.RunPackage.SHA256)
+		flip(t, stored)
+		res, err := i.probe(t, Kernels)
+		want(t, res, err, Kernels, report.Fail, "manifest of the run package", stored)
+		remove(t, stored)
+		res, err = i.probe(t, Kernels)
+		if err != nil || res.Proved != Kernels || !slices.ContainsFunc(res.Checks, func(c report.Check) bool {
+			return c.Name == "manifest of the run package" && c.Status == report.Skip && strings.Contains(c.Reason, "not in the store any more")
+		}) {
+			t.Errorf("proved %d, %v, %+v", res.Proved, err, res.Checks)
+		}
 	})
 	t.Run("forced", func(t *testing.T) {
 		t.Parallel()

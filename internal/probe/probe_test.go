@@ -36,7 +36,7 @@ func good(t *testing.T, i *fixture) {
 	}
 	t.Logf("%q", res.Summary)
 	c := res.Coverage
-	if len(c.Operators) != 13 || len(c.Dtypes) != 3 || len(c.Batches) != 21 || c.Pairs < 1e6 || c.Differ != 0 || c.Control == 0 {
+	if len(c.Operators) != 13 || len(c.Functions) != 12 || len(c.Dtypes) != 3 || len(c.Batches) != 21 || c.Pairs < 1e6 || c.Differ != 0 || c.Control == 0 {
 		t.Errorf("coverage %+v", c)
 	}
 	flags, err := cpuFlags("/proc/cpuinfo")

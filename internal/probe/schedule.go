@@ -17,6 +17,7 @@ type Schedule struct {
 	Seed      int64              `yaml:"seed" json:"seed"`
 	Dtypes    []string           `yaml:"dtypes" json:"dtypes"`
 	Operators []Spec             `yaml:"operators" json:"operators"`
+	Routed    []Spec             `yaml:"routed" json:"routed"`
 	Control   *Spec              `yaml:"control" json:"control,omitempty"`
 	Observe   *Spec              `yaml:"observe" json:"observe,omitempty"`
 	Profiles  map[string]Profile `yaml:"profiles" json:"-"`

@@ -12,6 +12,7 @@ import (
 // Coverage counts what level 7 really went through.
 type Coverage struct {
 	Operators []string `json:"operators"`
+	Functions []string `json:"functions"` // of torch, routed to the operators
 	Dtypes    []string `json:"dtypes"`
 	Batches   []int    `json:"batches"` // numbers of rows
 	Threads   []int    `json:"threads"`
@@ -32,6 +33,9 @@ func (p *prober) cover(f *invarianceFacts) *Coverage {
 			if o.Operator == name || p.through(o.Operator, o.Family, name) {
 				c.Operators = add(c.Operators, name)
 			}
+		}
+		if o.Routed != nil {
+			c.Functions = add(c.Functions, o.Routed.Function)
 		}
 		c.Dtypes = add(c.Dtypes, o.Dtype)
 		c.Batches = add(c.Batches, o.Batches...)

@@ -35,6 +35,10 @@ class Spec:
     needs: tuple[str, ...] = ()  # further operators that the call makes
     routed: str = ""  # torch function that must reach the same kernel
 
+    def is_torch(self) -> bool:
+        """Whether this is a function of torch, which reaches the kernels by routing."""
+        return self.operator.startswith("torch:")
+
     def label(self) -> str:
         """The spec as a short text for a person."""
         shape = f"{self.size}x{self.columns}" if self.columns > 1 else str(self.size)
@@ -192,6 +196,17 @@ def packed(op: Operator, more: list[Operator], m: Maker) -> Case:
     )  # fmt: skip
 
 
+def vector(op: Operator, more: list[Operator], m: Maker) -> Case:
+    """op(x, w[size]): mv."""
+    x, w = m.rows_and_matrix()
+    return Case(
+        m.spec, m.dtype, x, (w[:, 0].contiguous(),),
+        call=lambda x, f: (op(x, f[0]).unsqueeze(1),),
+        expect=lambda x, f: (reference.product(x, f[0].unsqueeze(1), x.dtype),),
+        flip_fixed=((0,),),
+    )  # fmt: skip
+
+
 BATCH = 3
 
 
@@ -203,6 +218,22 @@ def batched_rows(op: Operator, more: list[Operator], m: Maker) -> Case:
         call=lambda x, f: (op(x.transpose(0, 1), f[0]).transpose(0, 1),),
         expect=lambda x, f: (_turned(reference.product(x.transpose(0, 1), f[0], x.dtype)),),
         flip_fixed=((1,),),
+    )  # fmt: skip
+
+
+def batched_affine(op: Operator, more: list[Operator], m: Maker) -> Case:
+    """op(bias, x[3, rows, size], w[3, size, columns], beta, alpha): baddbmm."""
+    x, w = m.rows_and_matrix(BATCH)
+    alpha, beta = 1.5, 0.5
+    return Case(
+        m.spec, m.dtype, x, (w, m.weights(m.spec.columns)),
+        call=lambda x, f: (
+            op(f[1], x.transpose(0, 1), f[0], beta=beta, alpha=alpha).transpose(0, 1),
+        ),
+        expect=lambda x, f: (
+            _turned(reference.affine(x.transpose(0, 1), f[0], f[1], alpha, beta)),
+        ),
+        flip_fixed=((1,), ()),
     )  # fmt: skip
 
 
@@ -311,7 +342,7 @@ Family = Callable[[Operator, list[Operator], Maker], Case]
 FAMILIES: dict[str, Family] = {
     f.__name__: f
     for f in (
-        product, broadcast, affine, linear, packed, batched_rows, batched,
+        product, broadcast, affine, linear, packed, vector, batched_rows, batched_affine, batched,
         reduce, reduce_first, reduce_two, softmax, softmax_first, norm, add_norm,
     )
 }  # fmt: skip

@@ -13,7 +13,7 @@ from . import cases, numerics, observe
 from .cases import Operator, Spec
 from .channel import Channel
 from .package import Package
-from .schedule import DTYPES, Schedule, Setting, parse
+from .schedule import DTYPES, Schedule, Setting, Sweep, parse
 from .sweep import Run
 
 # Rows of the pool for level 6: enough for full and partial vectors and panels.
@@ -85,6 +85,10 @@ class _Invariance:
         schedule = self._schedule
         settings = self._settings()
         runs = [r for spec, name in _pairs(schedule) for r in self._start(spec, name)]
+        with self._package.routing():
+            routed = [
+                r for name in schedule.dtypes for s in schedule.routed for r in self._start(s, name)
+            ]
         control: list[Run] = []
         if schedule.control is not None:
             for name in schedule.dtypes:
@@ -94,11 +98,12 @@ class _Invariance:
         try:
             for setting in settings:
                 self._under(setting, runs + control, total)
+                self._routed(setting, routed)
         finally:
             torch.set_num_threads(before)
             self._package.select_isa(was)
         out: dict[str, Any] = {
-            "operators": [r.result() for r in runs],
+            "operators": [r.result() for r in runs + routed],
             "control": [r.result() for r in control],
             "failures": self._failures,
             "settings": [{"isa": s.isa, "threads": s.threads} for s in settings],
@@ -138,10 +143,21 @@ class _Invariance:
                 if not sweep.routed:
                     run.sweep(sweep, setting)
                     continue
-                before = sum(self._package.counts().values())
-                with self._package.routing():
-                    run.sweep(sweep, setting)
-                run.routed_taken += sum(self._package.counts().values()) - before
+                self._counted(run, sweep, setting)
+
+    def _routed(self, setting: Setting, runs: list[Run]) -> None:
+        """Sweeps torch's functions with every call routed."""
+        for run in runs:
+            for name in setting.sweeps:
+                sweep = self._schedule.sweeps[name]
+                if not sweep.routed:
+                    self._counted(run, sweep, setting)
+
+    def _counted(self, run: Run, sweep: Sweep, setting: Setting) -> None:
+        before = sum(self._package.counts().values())
+        with self._package.routing():
+            run.sweep(sweep, setting)
+        run.routed_taken += sum(self._package.counts().values()) - before
 
     def _settings(self) -> list[Setting]:
         """Settings with names like "best" replaced by what this machine has."""

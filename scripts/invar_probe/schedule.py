@@ -47,6 +47,7 @@ class Schedule:
     seed: int
     dtypes: list[str]
     operators: list[Spec]
+    routed: list[Spec]
     sweeps: dict[str, Sweep]
     settings: list[Setting]
     control: Spec | None
@@ -67,6 +68,7 @@ def parse(value: dict[str, Any]) -> Schedule:
         seed=int(value["seed"]),
         dtypes=[str(d) for d in value["dtypes"]],
         operators=[spec(o) for o in value["operators"]],
+        routed=[spec(o) for o in value["routed"] or []],
         sweeps={s["name"]: Sweep(**s) for s in value["sweeps"]},
         settings=[Setting(**s) for s in value["settings"]],
         control=spec(value["control"]) if value.get("control") else None,

@@ -85,14 +85,18 @@ class Run:
             "distinct_results": results,
             "constant": ledger.constant(),
             "order_sensitive": self.order_sensitive,
-            "routed": {
-                "function": spec.routed,
-                "calls": self.routed_calls,
-                "taken": self.routed_taken,
-            }
-            if spec.routed
-            else None,
+            "routed": self._routed(),
             "seconds": round(self.seconds, 4),
+        }
+
+    def _routed(self) -> dict[str, Any] | None:
+        spec = self.case.spec
+        if not (spec.routed or spec.is_torch()):
+            return None
+        return {
+            "function": spec.routed or spec.operator.partition(":")[2],
+            "calls": self.routed_calls,
+            "taken": self.routed_taken,
         }
 
     def _call(
@@ -100,7 +104,7 @@ class Run:
     ) -> None:
         case = self.case
         call = case.routed if routed and case.routed else case.call
-        self.routed_calls += routed
+        self.routed_calls += routed or case.spec.is_torch()
         bits = rows_as_bits(call(x, fixed))
         at = torch.nonzero(ids >= 0).flatten()
         if len(at) < len(ids):
