@@ -98,13 +98,7 @@ func showProbe(w io.Writer, res probe.Result) {
 	}
 	fmt.Fprintf(w, "%s, generation %d, %s\n", res.Target, res.Generation, res.Python)
 	for _, l := range res.Levels {
-		word := fmt.Sprintf("%-13s", l.Status)
-		fmt.Fprintf(w, "%d %-18s %s %7s\n", l.Level, l.Name, paint(w, string(l.Status), word), elapsed(l.Elapsed))
-		for _, ch := range res.Checks {
-			if ch.Level == l.Level && ch.Status != report.Pass {
-				showCheck(w, ch)
-			}
-		}
+		showLevel(w, l, res.Checks)
 	}
 	fmt.Fprintf(w, "proved to level %d of %d\n", res.Proved, probe.Deepest)
 	for _, l := range res.Summary {
@@ -115,6 +109,20 @@ func showProbe(w io.Writer, res probe.Result) {
 	for _, o := range res.Observations {
 		if o.Name != "torch" && o.Name != "not routed" && o.Name != "traceback" {
 			fmt.Fprintf(w, "%s: %s\n", o.Name, o.Text)
+		}
+	}
+}
+
+func showLevel(w io.Writer, l probe.Level, checks []report.Check) {
+	word := paint(w, string(l.Status), fmt.Sprintf("%-13s", l.Status))
+	if l.Status == report.Skip {
+		fmt.Fprintf(w, "%d %-18s %s %s\n", l.Level, l.Name, word, l.Reason)
+		return
+	}
+	fmt.Fprintf(w, "%d %-18s %s %7s\n", l.Level, l.Name, word, elapsed(l.Elapsed))
+	for _, c := range checks {
+		if c.Level == l.Level && c.Status != report.Pass {
+			showCheck(w, c)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestShowProbe(t *testing.T) {
 	t.Parallel()
 	res := probe.Result{
 		Target: "cpu", Generation: 3, Python: "/p/bin/python", Asked: 7, Proved: 1,
-		Levels: []probe.Level{{Level: 1, Name: "files", Status: report.Pass}, {Level: 2, Name: "import", Status: report.Fail}, {Level: 3, Name: "operators", Status: report.Skip}},
+		Levels: []probe.Level{{Level: 1, Name: "files", Status: report.Pass}, {Level: 2, Name: "import", Status: report.Fail}, {Level: 3, Name: "operators", Status: report.Skip, Reason: "level 2 (import) failed"}},
 		Checks: []report.Check{
 			{Level: 1, Name: "hidden", Status: report.Pass, Got: "fine"},
 			{Level: 2, Name: "import", Status: report.Fail, Want: "a module", Got: "an error\nof two lines", Hint: "do this"},
@@ -29,7 +29,7 @@ func TestShowProbe(t *testing.T) {
 	showProbe(&b, res)
 	for _, want := range []string{
 		"cpu, generation 3, /p/bin/python\n", "2 import             fail", "      want    a module\n", "      got     an error\n              of two lines\n",
-		"      try     do this\n", "      reason  level 2 (import) failed\n", "proved to level 1 of 7\n1 passed, 1 failed, 1 skipped\n",
+		"      try     do this\n", "3 operators          skip          level 2 (import) failed\n", "proved to level 1 of 7\n1 passed, 1 failed, 1 skipped\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -15,8 +15,8 @@ import (
 // as passed.
 func WriteJUnit(w io.Writer, res Result) error {
 	var all junit.Testsuites
-	for _, l := range res.Levels {
-		suite := junit.Testsuite{Name: "invar.probe." + l.Name, Time: seconds(l.Elapsed)}
+	for i, l := range res.Levels {
+		suite := junit.Testsuite{ID: i, Name: "invar.probe." + l.Name, Time: seconds(l.Elapsed)}
 		suite.AddProperty("target", res.Target)
 		suite.AddProperty("python", res.Python)
 		for _, c := range res.Checks {

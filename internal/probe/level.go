@@ -53,7 +53,9 @@ func judge(level int, name string, checks []report.Check, elapsed time.Duration)
 			continue
 		}
 		l.Status, l.Reason = want, line(bad[0])
-		if len(bad) > 1 {
+		if want == report.Skip {
+			l.Reason = bad[0].Reason
+		} else if len(bad) > 1 {
 			l.Reason += fmt.Sprintf(" (and %d more)", len(bad)-1)
 		}
 		return l
@@ -90,7 +92,8 @@ func blocked(level int, done []Level) string {
 			continue
 		}
 		if done[i].Status == report.Skip {
-			return fmt.Sprintf("level %d (%s) was skipped", need, done[i].Name)
+			// The first cause, not the last link of the chain.
+			return firstNonEmpty(done[i].Reason, fmt.Sprintf("level %d (%s) was skipped", need, done[i].Name))
 		}
 		word := map[report.Status]string{report.Fail: "failed", report.Unclear: "is inconclusive"}[done[i].Status]
 		return fmt.Sprintf("level %d (%s) %s", need, done[i].Name, word)

@@ -124,6 +124,18 @@ func TestWiring(t *testing.T) {
 	})
 }
 
+// TestVersions has a receipt that names another run package than the one whose
+// library is there.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	i := setUp(t, makeBundle(t, "good"))
+	r := i.receipt
+	r.RunPackage.Name = "invar-ops-cpu-9.9.9-linux.x86_64.run"
+	i.save(t, r)
+	res, err := i.probe(t, Wiring)
+	want(t, res, err, Wiring, report.Fail, "versions", "stage 1 of version 1.0.0")
+}
+
 // TestKernels has a library without one ISA level, and an environment that
 // forces one.
 func TestKernels(t *testing.T) {

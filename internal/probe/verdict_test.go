@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 		{"a failure outweighs doubt", []report.Check{unclear, fail, pass}, report.Fail, "b: first line"},
 		{"two failures", []report.Check{fail, fail}, report.Fail, "b: first line (and 1 more)"},
 		{"doubt outweighs passes", []report.Check{pass, unclear, skip}, report.Unclear, "c: blind"},
-		{"skipped as a whole", []report.Check{skip}, report.Skip, "d: no GPU"},
+		{"skipped as a whole", []report.Check{skip}, report.Skip, "no GPU"},
 		{"skipped in part", []report.Check{skip, pass}, report.Pass, ""},
 		{"nothing checked", nil, report.Unclear, "nothing was checked"},
 	} {
@@ -73,6 +73,11 @@ func TestVerdict(t *testing.T) {
 		if got := proved(res.Levels); got != c.proved {
 			t.Errorf("%s: proved %d, want %d", c.outcomes, got, c.proved)
 		}
+	}
+	chain := levels("fs").Levels
+	chain[1].Reason = blocked(Import, chain[:1])
+	if got := blocked(Wiring, chain); got != "level 1 (n1) failed" {
+		t.Errorf("level 4 is skipped because %q, want the first cause", got)
 	}
 	err := verdict(levels("pppppss"), 7)
 	if text := err.Error(); !strings.Contains(text, "probe level 6 (n6) was skipped and is required: c") {

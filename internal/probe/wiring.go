@@ -62,9 +62,12 @@ func (p *prober) mappedStage1() report.Check {
 	return c
 }
 
-// versions compares the run package's version with the wheel's: they are built
-// together, so a difference is a mixture.
+// versions compares what both stages say in the process with the artifacts that
+// the receipt names: a difference is a mixture of two builds.
 func (p *prober) versions() report.Check {
 	s := p.facts.Package
-	return check(Wiring, "versions", s.Stage1Version == s.Version, "stage 1 of version "+s.Version+", as the wheel", "version "+s.Stage1Version)
+	r := p.receipt
+	ok := strings.Contains(r.RunPackage.Name, "-"+s.Stage1Version+"-") && strings.Contains(r.Wheel.Name, "-"+s.Version+"-")
+	return check(Wiring, "versions", ok, r.RunPackage.Name+" and "+r.Wheel.Name,
+		fmt.Sprintf("stage 1 of version %s, stage 2 of version %s", s.Stage1Version, s.Version))
 }
