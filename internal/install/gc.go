@@ -87,6 +87,9 @@ func (c *Collected) env(ctx context.Context, e env, o GCOptions) ([]string, erro
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && n == cur {
 			return nil, err // without its receipt nobody knows what the store must keep
 		}
+		if slices.Contains(s.Others, n) {
+			continue
+		}
 		if slices.Contains(chain, n) {
 			digests = append(digests, r.RunPackage.SHA256, r.Wheel.SHA256)
 			continue

@@ -117,7 +117,8 @@ type env struct {
 
 func (p *Prefix) env(id string) env { return env{id, filepath.Join(p.Dir, "env", id)} }
 
-// IDs lists the Pythons that this prefix knows.
+// IDs lists the Pythons that this prefix serves or has to clean up for. A
+// folder in which an uninstall left files of others is none.
 func (p *Prefix) IDs() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(p.Dir, "env"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,11 +126,19 @@ func (p *Prefix) IDs() ([]string, error) {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && p.env(e.Name()).known() {
 			ids = append(ids, e.Name())
 		}
 	}
 	return ids, err
+}
+
+func (e env) known() bool {
+	if exists(e.statePath()) || exists(e.currentLink()) {
+		return true
+	}
+	receipts, _ := filepath.Glob(filepath.Join(e.dir, "gen", "*", "receipt.json"))
+	return len(receipts) > 0
 }
 
 func (e env) gen(n int) string         { return filepath.Join(e.dir, "gen", strconv.Itoa(n)) }

@@ -21,6 +21,9 @@ type state struct {
 	Next      int     `json:"next"`      // number of the next generation; never used twice
 	Committed []int   `json:"committed"` // generations that have been current and are still there
 	Moved     []Moved `json:"moved"`     // changes to site-packages that can be undone
+	// Others are numbers whose folders hold files of others only, which an
+	// uninstall left there.
+	Others []int `json:"others,omitempty"`
 }
 
 // A Moved is one change outside the prefix: something moved aside, or the
@@ -65,6 +68,9 @@ func (e env) rebuildState() (state, error) {
 		s.Next = n + 1
 		r, err := e.readReceipt(n)
 		if err != nil {
+			// Begin writes the state before the folder: without a state this is
+			// no leftover of a killed run.
+			s.Others = append(s.Others, n)
 			continue
 		}
 		s.Committed, s.Purelib = append(s.Committed, n), r.Python.Purelib
@@ -110,7 +116,7 @@ func (e env) recover() (state, error) {
 		if n >= s.Next {
 			s.Next = n + 1
 		}
-		if slices.Contains(s.Committed, n) {
+		if slices.Contains(s.Committed, n) || slices.Contains(s.Others, n) {
 			continue
 		}
 		if err := os.RemoveAll(e.gen(n)); err != nil {

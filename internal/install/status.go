@@ -121,6 +121,8 @@ func (e env) generationStatus(n, current int, s state) GenerationStatus {
 	switch {
 	case n == current:
 		g.State = "current"
+	case slices.Contains(s.Others, n):
+		g.State = "files of others"
 	case !slices.Contains(s.Committed, n):
 		g.State = "leftover"
 	}

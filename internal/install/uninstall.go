@@ -118,6 +118,10 @@ func (r *Removed) env(ctx context.Context, e env) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if slices.Contains(s.Others, n) {
+			r.Left = append(r.Left, remaining(e.gen(n))...)
+			continue
+		}
 		left, err := e.removeGeneration(n)
 		if err != nil {
 			return err
