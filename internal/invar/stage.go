@@ -46,10 +46,20 @@ func (s Session) jobs(ctx context.Context, o Options) int {
 	if o.Jobs > 0 {
 		return o.Jobs
 	}
-	l := host.ReadLimits("/")
-	n := max(1, l.CPUs)
-	if l.MemoryBytes > 0 {
-		n = min(n, max(1, int(l.MemoryBytes/bytesPerJob)))
+	f, err := host.Detect(ctx, host.Options{Root: "/", Runner: s.Runner, Env: s.Env})
+	if err != nil {
+		return 1
+	}
+	n := max(1, f.CPU.Affinity)
+	if f.CPUQuota > 0 {
+		n = min(n, max(1, int(f.CPUQuota)))
+	}
+	memory := f.Memory.TotalBytes
+	if l := f.Memory.CgroupLimitBytes; l > 0 && (memory == 0 || l < memory) {
+		memory = l
+	}
+	if memory > 0 {
+		n = min(n, max(1, int(memory/bytesPerJob)))
 	}
 	return n
 }
