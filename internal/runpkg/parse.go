@@ -70,11 +70,9 @@ func (p *Package) readAt(buf []byte) error {
 
 // noPayload explains a script whose header never ends.
 func (p *Package) noPayload(head []byte) error {
-	if !bytes.Contains(head, []byte("filesizes=")) {
+	if !generator.Match(head) && !bytes.Contains(head, []byte("filesizes=")) {
 		what := "a shell script"
-		if generator.Match(head) {
-			what = "a makeself header without filesizes"
-		} else if line, _, ok := bytes.Cut(head, []byte("\n")); ok {
+		if line, _, ok := bytes.Cut(head, []byte("\n")); ok {
 			what = "a script that begins with " + preview(line) + " and has no makeself header"
 		}
 		return notPackage(p.Path, what, "only makeself archives and invar's own packages can be opened")
@@ -108,7 +106,7 @@ func (p *Package) parse(head []byte) (done bool, err error) {
 	p.Lines, p.Header = lines, int64(end)
 	vars := shellVars(text, "")
 	if _, ok := vars["filesizes"]; !ok {
-		return false, p.noPayload(head[:end])
+		return false, p.damaged(fmt.Sprintf("a header of %d lines without filesizes", lines), "the sizes of the payloads", "ask where the file came from")
 	}
 	if err := p.checkLines(text, vars); err != nil {
 		return false, err
@@ -131,10 +129,12 @@ func (p *Package) parse(head []byte) (done bool, err error) {
 func (p *Package) countLines(head []byte) (lines int, ok bool, err error) {
 	text := string(head)
 	found := ""
+	if at := headLines.FindStringSubmatchIndex(text); at != nil {
+		found = text[at[2]:at[3]]
+		text = text[:at[0]]
+	}
 	if v, has := shellVars(text, "skip")["skip"]; has && !v.dynamic {
 		found = v.value
-	} else if m := headLines.FindStringSubmatch(text); m != nil {
-		found = m[1]
 	}
 	if found == "" {
 		return 0, false, nil
