@@ -36,11 +36,13 @@ inline void run_tiles(const float_any *a, int64_t lda, int64_t rows, const char 
 inline void run_panel(const mm_run &r, int64_t panel, const float_any *a, int64_t lda,
                       int64_t rows, int64_t step, int64_t k, float *c) {
   panel_source src = source_of(r.g.b, r.g.b_packed, r.g.n, r.g.k, panel);
-  // Few rows use each value of b once: widen it in registers, where it lies. A tile
+  // A tile can widen b in registers, where it lies. That beats a pass through a block
+  // in L1 as long as not too many tiles do it again; a bfloat16 takes one shift. A tile
   // that is narrower than the panel comes back for the other columns, and only packed
   // steps are dense enough to be found in L1 then.
-  bool few = rows <= kTileRows;
-  bool once = few && src.in_place() && tile_vectors(int(rows)) * VL == INVAR_CPU_PANEL;
+  int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  bool once = tiles <= 1 && src.in_place() && tile_vectors(int(rows)) * VL == INVAR_CPU_PANEL;
+  bool few = r.g.b.dtype == INVAR_CPU_BFLOAT16 ? tiles <= 8 : tiles <= 2;
   bool as_is = once || (src.packed && (few || r.g.b.dtype == INVAR_CPU_FLOAT32));
   int64_t block = once ? k : kWeightBlock;  // b is read again for each tile: from L1
   for (int64_t i = 0; i < k; i += block) {

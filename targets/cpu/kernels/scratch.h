@@ -15,27 +15,31 @@ struct mm_blocks {
 };
 
 constexpr int64_t kWeightBlock = 128;  // steps of k in the block of b kept in L1: 32 KiB
-constexpr int64_t kMostRows = 192;
-constexpr int64_t kFloatsOfA = 49152;  // of a in use at a time: with the rest, half an L2
+constexpr int64_t kMostRows = 512;     // b is read again for each block of rows
+constexpr int64_t kFloatsOfA = 65536;  // of a in use at a time: a quarter of an L2 cache
+constexpr int64_t kFloatsOfOut = 98304;
+constexpr int64_t kMostPanels = 16;
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
+inline bool a_is_direct(const invar_cpu_mm_args &g) {
+  return g.a.dtype == INVAR_CPU_FLOAT32 && (g.a.col == 1 || g.k <= 1);
+}
+
 inline mm_blocks blocks_of(const invar_cpu_mm_args &g) {
-  int64_t rows = most(1, least(g.m, kMostRows));
+  int64_t blocks = most(1, (g.m + kMostRows - 1) / kMostRows);
+  int64_t rows = most(1, (g.m + blocks - 1) / blocks);
   int64_t k = kFloatsOfA / rows / kWeightBlock * kWeightBlock;
-  return {rows, k, 4};
+  int64_t panels = least(kMostPanels, most(1, kFloatsOfOut / (rows * INVAR_CPU_PANEL)));
+  return {rows, k, a_is_direct(g) ? 1 : panels};
 }
 
 // Rows of a converted block of a lie this far apart: not a power of two, or six
 // rows would fight for one set of the L1 cache.
 inline int64_t a_stride(const mm_blocks &s, int64_t k) {
   return round_up(least(s.k, most(k, 1)), 16) + 16;
-}
-
-inline bool a_is_direct(const invar_cpu_mm_args &g) {
-  return g.a.dtype == INVAR_CPU_FLOAT32 && (g.a.col == 1 || g.k <= 1);
 }
 
 // Floats of scratch for mm: accumulators, a block of b, a converted block of a.
