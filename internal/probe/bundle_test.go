@@ -157,4 +157,3 @@ func digests(t testing.TB, sources fs.FS) map[string]string {
 	}
 	return out
 }
-
