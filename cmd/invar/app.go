@@ -93,7 +93,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), detectCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
-		packageCommand(), versionCommand(), completionCommand(),
+		packageCommand(), explainCommand(), versionCommand(), completionCommand(),
 	}
 }
 

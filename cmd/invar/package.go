@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/invar-ops/invar/internal/build"
 	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/runpkg"
 	"github.com/invar-ops/invar/internal/store"
 )
 
@@ -18,7 +20,11 @@ func packageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "package", Usage: "inspect, verify, extract, pack or compare run packages",
 		Description: "Opens any makeself package without running a byte of it, and writes invar's own.",
-		Subcommands: []*cli.Command{packCommand(), wheelCommand()},
+		UsageText: "invar package inspect ops.run\ninvar package verify ops.run\n" +
+			"invar package extract ops.run --dir ops\ninvar package diff old.run new.run",
+		Subcommands: []*cli.Command{
+			inspectPackage(), verifyPackage(), extractPackage(), diffPackages(), packCommand(), wheelCommand(),
+		},
 	}
 }
 
@@ -33,9 +39,18 @@ func specFlags(what string) []cli.Flag {
 func packCommand() *cli.Command {
 	return &cli.Command{
 		Name: "pack", Usage: "write a run package from files",
-		UsageText: "invar package pack --spec pack.json --out dist",
-		Flags:     specFlags("run package"),
+		UsageText: "invar package pack DIR --name my-ops --version 1.0 --out dist\ninvar package pack --spec pack.json --out dist",
+		ArgsUsage: "[DIR]",
+		Flags: append(specFlags("run package"),
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of a package made from DIR"},
+			&cli.StringFlag{Name: "version", Usage: "`VERSION` of a package made from DIR"},
+			&cli.StringFlag{Name: "platform", Value: runpkg.Platform(runtime.GOOS, runtime.GOARCH), Usage: "`PLATFORM` of a package made from DIR"},
+			&cli.StringFlag{Name: "codec", Value: string(runpkg.Gzip), Usage: "gzip or zstd, for a package made from DIR"},
+		),
 		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return packFolder(c)
+			}
 			var spec plan.PackSpec
 			if err := readSpec(c, &spec); err != nil {
 				return err
@@ -60,6 +75,26 @@ func wheelCommand() *cli.Command {
 			return packed(c, "package.wheel", w.Path, w.SHA256, w, err)
 		},
 	}
+}
+
+// packFolder packs every file below a folder.
+func packFolder(c *cli.Context) error {
+	if err := argsAtMost(c, 1); err != nil {
+		return err
+	}
+	if c.String("spec") != "" || c.String("name") == "" || c.String("version") == "" {
+		return report.Usagef("a folder needs --name and --version, and no --spec").WithHint("invar package pack --help")
+	}
+	dir := c.Args().First()
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return report.Usagef("%s is no folder", dir)
+	}
+	path := filepath.Join(c.String("out"), runpkg.FileName(c.String("name"), c.String("version"), c.String("platform")))
+	r, err := runpkg.Write(c.Context, path, runpkg.Spec{
+		Manifest: runpkg.Manifest{Name: c.String("name"), Version: c.String("version"), Platform: c.String("platform")},
+		Tree:     os.DirFS(dir), Codec: runpkg.Codec(c.String("codec")),
+	})
+	return packed(c, "package.pack", r.Path, r.SHA256, r, err)
 }
 
 func packed(c *cli.Context, command, path, sum string, result any, err error) error {

@@ -16,8 +16,8 @@ func targetsCommand() *cli.Command {
 		Name: "targets", Usage: "what can be built",
 		Description: "Lists the targets, the chips that are known and refused, and, with a name,\n" +
 			"everything that is known about one target.",
-		UsageText:    "invar targets\ninvar targets cpu\ninvar targets --json",
-		ArgsUsage:    "[TARGET]",
+		UsageText: "invar targets\ninvar targets cpu\ninvar targets --json",
+		ArgsUsage: "[TARGET]",
 		Flags: []cli.Flag{
 			jsonFlag(),
 			&cli.StringFlag{Name: "sources", Usage: "write the embedded sources of all targets to `DIR` and stop"},
