@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -38,12 +39,30 @@ func (s *scanner) findings() []finding {
 		}
 		f.last = max(f.last, t.last)
 	}
+	for id, p := range s.set.patterns {
+		if f := byRule[p.rule]; f != nil && !p.log {
+			f.join(s.tracks[id].first)
+		}
+	}
 	for i := range s.set.rules {
 		if f := byRule[i]; f != nil && s.logHolds(f) {
 			out = append(out, *f)
 		}
 	}
 	return out
+}
+
+// join takes values and evidence from other sightings of the same error.
+func (f *finding) join(others []sighting) {
+	for _, sg := range others {
+		if sg.line < f.at.line || sg.line-f.at.line > sameError || sg.soft != f.at.soft {
+			continue
+		}
+		f.at.values = merge(f.at.values, sg.values)
+		for _, e := range sg.evidence {
+			f.at.add(e)
+		}
+	}
 }
 
 // logHolds asks the conditions on the whole log and takes over their values
@@ -56,11 +75,7 @@ func (s *scanner) logHolds(f *finding) bool {
 				continue
 			}
 			sg := s.tracks[id].first[0]
-			for k, v := range sg.values {
-				if f.at.values[k] == "" {
-					f.at.values = merge(f.at.values, k, v)
-				}
-			}
+			f.at.values = merge(f.at.values, sg.values)
 			f.at.add(sg.evidence[0])
 		}
 	}
@@ -82,12 +97,18 @@ func (s *scanner) logHolds(f *finding) bool {
 	return true
 }
 
-func merge(values map[string]string, k, v string) map[string]string {
-	if values == nil {
-		values = map[string]string{}
+// merge returns values with those of more that it does not have.
+func merge(values, more map[string]string) map[string]string {
+	out := maps.Clone(more)
+	if out == nil {
+		out = map[string]string{}
 	}
-	values[k] = v
-	return values
+	for k, v := range values {
+		if v != "" {
+			out[k] = v
+		}
+	}
+	return out
 }
 
 // judge picks the first real cause among the findings.
