@@ -91,7 +91,7 @@ func argsAtMost(c *cli.Context, n int) error {
 // looks, what manages.
 func commands() []*cli.Command {
 	return []*cli.Command{
-		buildCommand(), planCommand(), detectCommand(), targetsCommand(),
+		buildCommand(), planCommand(), detectCommand(), doctorCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
 		packageCommand(), explainCommand(), versionCommand(), completionCommand(),
 	}

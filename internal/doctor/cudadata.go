@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/version"
+)
+
+// CUDAData is what is known about CUDA toolkits and the wheels of torch.
+type CUDAData struct {
+	Sources []struct {
+		Fact string `yaml:"fact"`
+		From string `yaml:"from"`
+	} `yaml:"sources"`
+	Toolkits []ToolkitFacts `yaml:"toolkits"` // from old to new
+	Wheels   []TorchWheel   `yaml:"wheels"`
+	Compiler []CompilerWay  `yaml:"compiler"` // from new to old
+}
+
+// ToolkitFacts is one toolkit: what it adds and drops against the one before.
+type ToolkitFacts struct {
+	Version string `yaml:"version"`
+	Add     []int  `yaml:"add"`
+	Drop    []int  `yaml:"drop"`
+	Driver  string `yaml:"driver"`
+	GCC     string `yaml:"gcc"`
+	Clang   string `yaml:"clang"`
+
+	arches []int // sums of the above
+	exact  bool  // the toolkit asked for is listed itself
+}
+
+// A TorchWheel is one build of torch on its own index.
+type TorchWheel struct {
+	Torch  string `yaml:"torch"`
+	CUDA   string `yaml:"cuda"`
+	Arches []int  `yaml:"arches"`
+	Source string `yaml:"source"`
+}
+
+// A CompilerWay is how nvcc is had from a CUDA version on.
+type CompilerWay struct {
+	From    string `yaml:"from"`
+	Command string `yaml:"command"`
+	Source  string `yaml:"source"`
+}
+
+func (c CUDAData) check() error {
+	last := version.Version{}
+	for _, t := range c.Toolkits {
+		v, err := version.Parse(version.CUDA, t.Version)
+		if err != nil {
+			return err
+		}
+		if !version.Less(last, v) {
+			return fmt.Errorf("toolkit %s is not newer than the one before", t.Version)
+		}
+		last = v
+		if _, err := version.ParseRange(version.Driver, t.Driver, version.RefusePre); err != nil {
+			return err
+		}
+		for _, r := range []string{t.GCC, t.Clang} {
+			if r == "" {
+				continue
+			}
+			if _, err := version.ParseRange(version.Plain, r, version.RefusePre); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// toolkit is what is known about version v: the newest listed one that is not
+// newer than v, with the architectures added up.
+func (c CUDAData) toolkit(v string) (ToolkitFacts, bool) {
+	got, err := version.Parse(version.CUDA, v)
+	if err != nil {
+		return ToolkitFacts{}, false
+	}
+	var best ToolkitFacts
+	var arches []int
+	for _, t := range c.Toolkits {
+		at := version.MustParse(version.CUDA, t.Version)
+		if version.Less(version.MustParse(version.CUDA, got.Base(2)), at) {
+			break
+		}
+		arches = append(slices.DeleteFunc(arches, func(a int) bool { return slices.Contains(t.Drop, a) }), t.Add...)
+		best, best.exact = t, at.Base(2) == got.Base(2)
+	}
+	best.arches = slices.Sorted(slices.Values(arches))
+	return best, best.Version != ""
+}
+
+// forArch lists the toolkits that compile for the architecture.
+func (c CUDAData) forArch(arch int) []string {
+	var out []string
+	for _, t := range c.Toolkits {
+		if f, ok := c.toolkit(t.Version); ok && slices.Contains(f.arches, arch) {
+			out = append(out, t.Version)
+		}
+	}
+	return out
+}
+
+// wheels are the builds of torch's release.
+func (c CUDAData) wheels(torch string) []TorchWheel {
+	v, err := version.Parse(version.PEP440, torch)
+	if err != nil {
+		return nil
+	}
+	var out []TorchWheel
+	for _, w := range c.Wheels {
+		if w.Torch == v.Base(2) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// compilerHint is how a compiler for CUDA minor ("13.2") is had.
+func (c CUDAData) compilerHint(minor, pip string) string {
+	got, err := version.Parse(version.CUDA, minor)
+	if err != nil {
+		return ""
+	}
+	for _, w := range c.Compiler {
+		if !version.Less(got, version.MustParse(version.CUDA, w.From)) {
+			return strings.NewReplacer("{minor}", got.Base(2), "{dash}", strings.ReplaceAll(got.Base(2), ".", "-"), "{pip}", pip).Replace(w.Command)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,292 @@
+package doctor
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/version"
+)
+
+// toolkit is the one whose compiler a build would use: the order of the list
+// is the order in which torch asks.
+func (j *judge) toolkit() (Toolkit, bool) {
+	for _, t := range j.f.Toolkits {
+		if t.NVCC != "" {
+			return t, true
+		}
+	}
+	return Toolkit{}, false
+}
+
+// wantedCUDA is the CUDA of the installed torch, else the newest listed one.
+func (j *judge) wantedCUDA() string {
+	if v := j.f.Python.CUDA; v != "" {
+		return v
+	}
+	all := j.d.CUDA.Toolkits
+	return all[len(all)-1].Version
+}
+
+func (j *judge) compilerHint() string {
+	return j.d.CUDA.compilerHint(j.wantedCUDA(), j.f.Python.pip())
+}
+
+func judgeNVCC(j *judge, n Need) Finding {
+	f := n.finding()
+	f.Want = orText(n.Want, "nvcc")
+	if j.f.Python.CUDA != "" {
+		f.Want = "nvcc of CUDA " + j.f.Python.CUDA + " (torch.version.cuda)"
+	}
+	t, ok := j.toolkit()
+	if !ok {
+		got := "none"
+		for _, k := range j.f.Toolkits {
+			if k.From != "wheels" {
+				got = "no nvcc in " + k.Home + " (" + k.From + ")"
+				break
+			}
+		}
+		return f.unmet(n.Level, got, j.compilerHint())
+	}
+	if t.Version == "" {
+		return f.unclear(t.NVCC + ", and no file there tells its version")
+	}
+	return f.gotf("%s at %s (%s)", t.Version, t.NVCC, t.From)
+}
+
+func judgeNVCCParts(j *judge, n Need) Finding {
+	f := n.finding()
+	t, ok := j.toolkit()
+	if !ok {
+		return f.unmet(n.Level, "no nvcc", j.compilerHint())
+	}
+	var missing []string
+	for _, p := range []struct {
+		ok   bool
+		name string
+	}{{t.CICC, "nvvm/bin/cicc"}, {t.CRT, "include/crt/host_config.h"}, {t.Runtime, "include/cuda_runtime.h"}} {
+		if !p.ok {
+			missing = append(missing, p.name)
+		}
+	}
+	if len(missing) > 0 {
+		return f.unmet(n.Level, "not in "+t.Home+": "+strings.Join(missing, ", "), j.compilerHint())
+	}
+	return f.gotf("all in %s", t.Home)
+}
+
+func judgeCudart(j *judge, n Need) Finding {
+	f := n.finding()
+	for _, t := range j.f.Toolkits {
+		if t.Cudart != "" {
+			return f.gotf("%s", t.Cudart)
+		}
+	}
+	for _, t := range j.f.Toolkits {
+		if t.Soname != "" {
+			link := strings.TrimRight(t.Soname, "0123456789.")
+			return f.unmet(n.Level, "only "+t.Soname, "ln -s "+base(t.Soname)+" "+link)
+		}
+	}
+	return f.unmet(n.Level, "no libcudart at all", j.compilerHint())
+}
+
+func base(p string) string { return p[strings.LastIndex(p, "/")+1:] }
+
+func judgeNVIDIADriver(j *judge, n Need) Finding {
+	f := n.finding()
+	want := j.wantedCUDA()
+	facts, known := j.d.CUDA.toolkit(want)
+	if known {
+		f.Want = facts.Driver + " (CUDA " + want + ")"
+	}
+	have := orText(j.f.NVIDIA.Kernel, j.f.NVIDIA.User)
+	if have == "" {
+		return f.unmet(n.Level, "none: probe levels 6 and 7 cannot run here", "not needed to build; install an NVIDIA driver "+facts.Driver+", or start the container with --gpus all")
+	}
+	f.Got = have
+	if !within(version.Driver, facts.Driver, have) {
+		return f.unmet(n.Level, have, "install a driver "+facts.Driver+", or a torch for an older CUDA: kernels of a toolkit that is newer than the driver do not load")
+	}
+	return f
+}
+
+func judgeDevices(j *judge, n Need) Finding {
+	f := n.finding()
+	fam, ok := j.family()
+	if !ok {
+		return f.unclear("no family of " + j.t.Name + " is known")
+	}
+	f.Want = fam.Device
+	got := j.found(fam.Device)
+	if n.Item == "cuda" && len(got) == 0 {
+		got = j.f.NVIDIA.GPUs
+	}
+	if len(got) == 0 {
+		return f.unmet(n.Level, "none: probe levels 6 and 7 cannot run here", "not needed to build; probe again on a machine with one, or pass the devices to the container")
+	}
+	return f.gotf("%d: %s", len(got), strings.Join(got, " "))
+}
+
+// cudaFindings compare toolkit, torch, host compiler, driver and chip with
+// each other.
+func (j *judge) cudaFindings() []Finding {
+	if j.t.Flavour != "cuda" {
+		return nil
+	}
+	var out []Finding
+	t, ok := j.toolkit()
+	if ok && t.Version != "" {
+		out = append(out, j.torchAgainst(t)...)
+		out = append(out, j.hostCompiler(t)...)
+		out = append(out, j.archAgainst(t)...)
+	}
+	out = append(out, j.torchWheel()...)
+	if k, u := j.f.NVIDIA.Kernel, j.f.NVIDIA.User; k != "" && u != "" && k != u {
+		out = append(out, j.versions("driver-parts", "driver parts", "one version of module and libcuda", "", false).
+			unmet("warn", "module "+k+", libcuda "+u, "reboot, or restart the container, after a driver update"))
+	}
+	return out
+}
+
+func (j *judge) versions(id, name, want, source string, probe bool) Finding {
+	f := Finding{ID: id, Group: "versions", For: "build", Status: report.Pass, Requirement: report.Requirement{Name: name, Want: want, Source: source, OK: true}}
+	if probe {
+		f.For = "probe"
+	}
+	return f
+}
+
+// torchAgainst: torch refuses another major of nvcc and only warns about
+// another minor; CUDA's own headers refuse a mixture of minors.
+func (j *judge) torchAgainst(t Toolkit) []Finding {
+	cuda := j.f.Python.CUDA
+	if !j.f.Python.HasTorch() {
+		return nil
+	}
+	f := j.versions("nvcc-torch", "nvcc and torch", "CUDA "+orText(cuda, "build of torch"), "torch cpp_extension; measured with nvcc wheels", false)
+	f.Got = "nvcc " + t.Version + ", torch " + j.f.Python.Torch.Version
+	if cuda == "" {
+		return []Finding{f.unmet("fail", f.Got+", a build without CUDA", j.f.Python.pip()+" install --force-reinstall torch   (from the index of your CUDA)")}
+	}
+	a, err1 := version.Parse(version.CUDA, t.Version)
+	b, err2 := version.Parse(version.CUDA, cuda)
+	switch {
+	case err1 != nil || err2 != nil:
+		return []Finding{f.unclear(f.Got)}
+	case a.Major() != b.Major():
+		return []Finding{f.unmet("fail", f.Got, "export CUDA_HOME to a toolkit "+cuda+": "+j.compilerHint())}
+	case a.Minor() != b.Minor() && t.From == "wheels":
+		return []Finding{f.unmet("fail", f.Got, "nvcc and headers from wheels must be of one minor: "+j.compilerHint())}
+	case a.Minor() != b.Minor():
+		return []Finding{f.unmet("warn", f.Got, "works within one major; for the same minor: "+j.compilerHint())}
+	}
+	return []Finding{f}
+}
+
+// hostCompiler: the toolkit's own header is the first reference, the table the
+// second; where they disagree both are shown.
+func (j *judge) hostCompiler(t Toolkit) []Finding {
+	c := j.f.Compiler
+	facts, ok := j.d.CUDA.toolkit(t.Version)
+	if c.Path == "" || c.Version == "" || (!ok && t.GCCMax == 0) {
+		return nil
+	}
+	want := map[string]string{"gcc": facts.GCC, "clang": facts.Clang}[c.Vendor]
+	source := "torch cpp_extension, table for CUDA " + facts.Version
+	var out []Finding
+	if t.GCCMax > 0 && c.Vendor == "gcc" {
+		own := fmt.Sprintf("< %d", t.GCCMax+1)
+		if tail := want[strings.LastIndex(want, ",")+1:]; want != "" && strings.TrimSpace(tail) != own {
+			d := j.versions("references", "references", "one answer", source, false)
+			out = append(out, d.unmet("warn", "host compilers of CUDA "+t.Version+": its header says gcc "+own+", the table says gcc "+want, "the header is what stops a build"))
+		}
+		want, source = own, "crt/host_config.h of "+t.Home
+	}
+	if want == "" {
+		return out
+	}
+	f := j.versions("nvcc-compiler", "nvcc and "+c.Vendor, c.Vendor+" "+want, source, false)
+	f.Got = c.Vendor + " " + c.Version + " at " + c.Path
+	if !within(version.Plain, want, c.Version) {
+		f = f.unmet("fail", f.Got, "install an older one and name it: export CXX=g++-"+olderGCC(want)+" NVCC_CCBIN=g++-"+olderGCC(want)+" ("+j.install("c++")+"-"+olderGCC(want)+")")
+	}
+	return append(out, f)
+}
+
+var upper = regexp.MustCompile(`<\s*(\d+)`)
+
+// olderGCC is the newest major below the upper bound of a range.
+func olderGCC(want string) string {
+	if m := upper.FindStringSubmatch(want); m != nil {
+		return itoa(atoi(m[1]) - 1)
+	}
+	return "12"
+}
+
+var smRE = regexp.MustCompile(`^sm_(\d+)[af]?$`)
+
+// chips are the compute capabilities that detection named, as 90 or 120.
+func (j *judge) chips() []int {
+	var out []int
+	for _, s := range j.f.SoCs {
+		if m := smRE.FindStringSubmatch(s); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func (j *judge) archAgainst(t Toolkit) []Finding {
+	facts, ok := j.d.CUDA.toolkit(t.Version)
+	if !ok {
+		return nil
+	}
+	var out []Finding
+	for _, arch := range j.chips() {
+		f := j.versions("nvcc-arch", "nvcc and sm_"+itoa(arch), "a toolkit that compiles sm_"+itoa(arch), "CUDA release notes", false)
+		f.Got = "CUDA " + t.Version
+		switch with := j.d.CUDA.forArch(arch); {
+		case slices.Contains(facts.arches, arch):
+		case len(with) == 0:
+			f = f.unclear("sm_" + itoa(arch) + " is in no toolkit that is listed (newest " + j.d.CUDA.Toolkits[len(j.d.CUDA.Toolkits)-1].Version + ")")
+		default:
+			f = f.unmet("fail", f.Got+": Unsupported gpu architecture 'compute_"+itoa(arch)+"'", "use a toolkit from "+with[0]+" to "+with[len(with)-1])
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// torchWheel: the build of torch that is installed against the chip.
+func (j *judge) torchWheel() []Finding {
+	p := j.f.Python
+	if !p.HasTorch() || p.CUDA == "" {
+		return nil
+	}
+	var out []Finding
+	for _, w := range j.d.CUDA.wheels(p.Torch.Version) {
+		if w.CUDA != version.MustParse(version.CUDA, p.CUDA).Base(2) || len(w.Arches) == 0 {
+			continue
+		}
+		for _, arch := range j.chips() {
+			f := j.versions("torch-arch", "torch and sm_"+itoa(arch), "kernels for sm_"+itoa(arch), w.Source, true)
+			f.Got = fmt.Sprintf("torch %s for CUDA %s: %v", p.Torch.Version, w.CUDA, w.Arches)
+			if !runsOn(w.Arches, arch) {
+				f = f.unmet("fail", f.Got, "take a torch whose wheels have it: no kernel image is available for execution on the device otherwise")
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// runsOn: code for X.Y runs on X.Z with Z >= Y and never across majors.
+func runsOn(arches []int, chip int) bool {
+	return slices.ContainsFunc(arches, func(a int) bool { return a/10 == chip/10 && a <= chip })
+}
