@@ -40,6 +40,7 @@ var foreignCases = []struct {
 	env    string            // PYTHONPATH
 	refuse bool              // Begin refuses without Replace
 	stuck  bool              // ... and with it
+	fake   bool              // nothing that a Python could import: it is not asked
 }{
 	{name: "nothing", site: map[string]string{"torch/__init__.py": ""}},
 	{name: "pip", site: map[string]string{Package + "/__init__.py": "", meta: "", "batch_invariant_ops-0.9.dist-info/INSTALLER": "pip\n", "batch_invariant_ops.libs/x.so": ""}, refuse: true},
@@ -47,9 +48,9 @@ var foreignCases = []struct {
 	{name: "compiled package", site: map[string]string{Package + "/__init__.cpython-311-x86_64-linux-gnu.so": ""}, refuse: true},
 	{name: "module", site: map[string]string{Package + ".py": ""}, refuse: true},
 	{name: "extension module", site: map[string]string{Package + ".abi3.so": ""}, refuse: true},
-	{name: "metadata only", site: map[string]string{meta: ""}, refuse: true},
-	{name: "other spelling of the metadata", site: map[string]string{"Batch.Invariant_Ops-0.9.dist-info/METADATA": ""}, refuse: true},
-	{name: "egg-info file", site: map[string]string{"batch_invariant_ops-0.9-py3.11.egg-info": ""}, refuse: true},
+	{name: "metadata only", site: map[string]string{meta: ""}, refuse: true, fake: true},
+	{name: "other spelling of the metadata", site: map[string]string{"Batch.Invariant_Ops-0.9.dist-info/METADATA": ""}, refuse: true, fake: true},
+	{name: "egg-info file", site: map[string]string{"batch_invariant_ops-0.9-py3.11.egg-info": ""}, refuse: true, fake: true},
 	{name: "namespace folder", site: map[string]string{Package + "/data.txt": ""}},
 	{name: "stub package only", site: map[string]string{Package + "/__init__.pyi": ""}},
 	{name: "like-named packages", site: map[string]string{Package + "_extra/__init__.py": "", "batch_invariant_ops_extra-1.0.dist-info/METADATA": ""}},
@@ -62,11 +63,11 @@ var foreignCases = []struct {
 		"__editable__.batch_invariant_ops-1.0.pth":       "import __editable___batch_invariant_ops_1_0_finder; __editable___batch_invariant_ops_1_0_finder.install()",
 		"__editable___batch_invariant_ops_1_0_finder.py": "MAPPING: dict = {'batch_invariant_ops': '/src/batch_invariant_ops'}\n",
 		meta: "",
-	}, refuse: true},
+	}, refuse: true, fake: true},
 	{name: "finder of another project", site: map[string]string{
 		"__editable__.my_1_0.pth":       "import __editable___my_1_0_finder; __editable___my_1_0_finder.install()",
 		"__editable___my_1_0_finder.py": "MAPPING = {'batch_invariant_ops': '/src/bio', 'my': '/src/my'}\n",
-	}, refuse: true},
+	}, refuse: true, fake: true},
 	{name: "finder without it", site: map[string]string{
 		"__editable__.my_1_0.pth":       "import __editable___my_1_0_finder",
 		"__editable___my_1_0_finder.py": "MAPPING = {'my': '/src/my'} # batch_invariant_ops\n",
