@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
+	"github.com/xrash/smetrics"
 
 	"github.com/invar-ops/invar/internal/report"
 )
@@ -39,24 +40,36 @@ func newApp() *cli.App {
 	app.Action = func(c *cli.Context) error {
 		if c.Args().Present() {
 			p := report.Usagef("unknown command %q", c.Args().First())
-			if s := cli.SuggestCommand(app.Commands, c.Args().First()); s != "" {
+			if s := closest(app.Commands, c.Args().First()); s != "" {
 				return p.WithHint("did you mean: invar %s", s)
 			}
 			return p.WithHint("invar --help lists the commands")
 		}
 		return cli.ShowAppHelp(c)
 	}
-	close2(app.Commands)
+	closeTraps(app.Commands)
 	return app
 }
 
-// close2 closes the traps of cli v2 on every command: usage errors are ours
+// closest is the command whose name is nearly the one that was typed, or "".
+// cli.SuggestCommand always finds one, however far, and words it itself.
+func closest(cmds []*cli.Command, typed string) string {
+	name, best := "", 0.85 // below that, words only share letters
+	for _, c := range cmds {
+		if s := smetrics.JaroWinkler(typed, c.Name, 0.7, 4); s > best {
+			name, best = c.Name, s
+		}
+	}
+	return name
+}
+
+// closeTraps closes the traps of cli v2 on every command: usage errors are ours
 // (the handler is not inherited) and there is no help sub-command.
-func close2(cmds []*cli.Command) {
+func closeTraps(cmds []*cli.Command) {
 	for _, c := range cmds {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
-		close2(c.Subcommands)
+		closeTraps(c.Subcommands)
 		if len(c.Subcommands) > 0 && c.Action == nil {
 			c.Action = needsSubcommand
 		}

@@ -21,7 +21,10 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"code": code, "schema": schemaCheck},
+		Condition:     torchCondition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "schema": schemaCheck, "venv": venvCommand,
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("INVAR_HOME", e.WorkDir+"/home")
 			e.Setenv("HOME", e.WorkDir)
@@ -30,6 +33,8 @@ func TestScript(t *testing.T) {
 		},
 	})
 }
+
+func testShort() bool { return testing.Short() }
 
 // code runs the rest as a command and wants its exit code: `code 2 invar build --jobs x`.
 func code(ts *testscript.TestScript, neg bool, args []string) {

@@ -61,7 +61,7 @@ func Find(ctx context.Context, o Options) (Python, []Candidate, error) {
 
 func explicit(ctx context.Context, o Options) (Python, error) {
 	exe := o.Exe
-	if !strings.Contains(exe, "/") {
+	if !strings.Contains(exe, "/") && !isDir(exe) {
 		full, err := run.LookPath(exe, o.Env)
 		if err != nil {
 			return Python{}, report.Problemf(report.Unmet, "--python %s: not found on PATH", o.Exe)
