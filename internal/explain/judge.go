@@ -162,7 +162,7 @@ func (s *scanner) succeeded(all []finding) bool {
 		case Progress:
 			progress = max(progress, f.last)
 		case Wrapper:
-			wrapped = true
+			wrapped = wrapped || !f.rule.Transient
 			trouble = max(trouble, f.last)
 		default:
 			if f.soft {
