@@ -107,10 +107,7 @@ int32_t invar_cpu_pack(const invar_cpu_in *b, int64_t n, int64_t k, void *packed
 
 int64_t invar_cpu_row_scratch(const invar_cpu_row_args *g) {
   if (!g || check_row_shape(*g)) return -1;
-  bool x = is_direct(g->x.col, g->x.dtype, g->cols);
-  if (x && is_direct(g->out.col, g->out.dtype, g->cols)) return 0;
-  return with_alignment(row_block(g->x.col != 1 || g->out.col != 1, g->cols) *
-                        row_stride(g->cols));
+  return with_alignment(row_scratch_floats(*g));
 }
 
 int32_t invar_cpu_sum(const invar_cpu_row_args *g, int64_t begin, int64_t end, void *scratch,

@@ -190,7 +190,7 @@ typedef struct invar_cpu_row_args {
 } invar_cpu_row_args;
 
 /* Bytes of scratch that one running call of any of the four needs (any range),
- * or -1 when the arguments are not legal. At most 4 bytes a column, or 256 KiB
+ * or -1 when the arguments are not legal. About 4 bytes a column, or 256 KiB
  * where that is more; zero for float32 rows without gaps. Pointers are not
  * looked at. */
 INVAR_CPU_API int64_t invar_cpu_row_scratch(const invar_cpu_row_args *args);
@@ -218,7 +218,8 @@ typedef struct invar_cpu_norm_args {
   int32_t reserved; /* zero */
 } invar_cpu_norm_args;
 
-/* As invar_cpu_row_scratch, for both norms. */
+/* As invar_cpu_row_scratch, for both norms: up to three times as much, and never
+ * zero. */
 INVAR_CPU_API int64_t invar_cpu_norm_scratch(const invar_cpu_norm_args *args);
 
 INVAR_CPU_API int32_t invar_cpu_rms_norm(const invar_cpu_norm_args *args, int64_t row_begin,

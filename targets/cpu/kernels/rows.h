@@ -16,43 +16,52 @@ struct lanes {
   vf v[kLaneVectors];
 };
 
-inline float total(const lanes &l) {
-  alignas(64) float t[kLanes];
-  for (int j = 0; j < kLaneVectors; j++) store(t + j * VL, l.v[j]);
-  for (int h = kLanes / 2; h > 0; h /= 2) {
+inline float total(lanes l) {
+  for (int h = kLaneVectors / 2; h > 0; h /= 2) {
+    for (int j = 0; j < h; j++) l.v[j] = add(l.v[j], l.v[j + h]);
+  }
+  alignas(64) float t[VL];
+  store(t, l.v[0]);
+  for (int h = VL / 2; h > 0; h /= 2) {
     for (int i = 0; i < h; i++) t[i] = t[i] + t[i + h];
   }
   return t[0];
 }
 
-// Gives f the row in pieces of 64 columns, the last filled up with `fill`, and adds
-// f(lanes, piece, column) up. A filled column must add +0.
-template <class F> inline float over_lanes(const float_any *x, int64_t n, float fill, F f) {
+inline lanes empty_lanes() {
   lanes l;
   for (int j = 0; j < kLaneVectors; j++) l.v[j] = splat(0.0f);
+  return l;
+}
+
+// Gives f the run x in pieces of 64 columns: f(lanes, piece, column). The last is filled
+// up with `fill`, which must add +0, so only the end of a row may be shorter than 64.
+template <class F> inline void over_lanes(lanes &l, const float_any *x, int64_t n, float fill, F f) {
   int64_t k = 0;
   for (; k + kLanes <= n; k += kLanes) f(l, x + k, k);
   if (k < n) {
-    alignas(64) float_any t[kLanes];
-    for (int j = 0; j < kLanes; j++) t[j] = k + j < n ? x[k + j] : fill;
-    f(l, t, k);
+    alignas(64) float t[kLanes];
+    for (int j = 0; j < kLanes; j++) t[j] = fill;
+    __builtin_memcpy(t, x + k, size_t(n - k) * sizeof(float));
+    f(l, static_cast<const float_any *>(t), k);
   }
-  return total(l);
 }
 
-inline float sum_of(const float_any *x, int64_t n) {
-  return over_lanes(x, n, 0.0f, [](lanes &l, const float_any *p, int64_t) {
-    for (int j = 0; j < kLaneVectors; j++) l.v[j] = add(l.v[j], load(p + j * VL));
+inline void add_up(lanes &l, const float_any *x, int64_t n) {
+  over_lanes(l, x, n, 0.0f, [](lanes &s, const float_any *p, int64_t) {
+    for (int j = 0; j < kLaneVectors; j++) s.v[j] = add(s.v[j], load(p + j * VL));
   });
 }
 
 inline float sum_of_squares(const float_any *x, int64_t n) {
-  return over_lanes(x, n, 0.0f, [](lanes &l, const float_any *p, int64_t) {
+  lanes l = empty_lanes();
+  over_lanes(l, x, n, 0.0f, [](lanes &s, const float_any *p, int64_t) {
     for (int j = 0; j < kLaneVectors; j++) {
       vf v = load(p + j * VL);
-      l.v[j] = fma(v, v, l.v[j]);
+      s.v[j] = fma(v, v, s.v[j]);
     }
   });
+  return total(l);
 }
 
 // The largest of the row; any value at all when one is NaN, for then the sum that
@@ -75,11 +84,12 @@ inline float max_of(const float_any *x, int64_t n) {
 // e = exp(x - top), kept in `to` unless that is NULL; the sum of e
 inline float sum_of_exp(const float_any *x, int64_t n, float top, float_any *to) {
   const vf t = splat(top);
-  return over_lanes(x, n, -__builtin_inff(), [=](lanes &l, const float_any *p, int64_t k) {
+  lanes l = empty_lanes();
+  over_lanes(l, x, n, -__builtin_inff(), [=](lanes &s, const float_any *p, int64_t k) {
     vf e[kLaneVectors];
     for (int j = 0; j < kLaneVectors; j++) {
       e[j] = exp_nonpositive(sub(load(p + j * VL), t));
-      l.v[j] = add(l.v[j], e[j]);
+      s.v[j] = add(s.v[j], e[j]);
       if (to && k + kLanes <= n) store(to + k + j * VL, e[j]);
     }
     if (to && k + kLanes > n) {
@@ -88,6 +98,7 @@ inline float sum_of_exp(const float_any *x, int64_t n, float top, float_any *to)
       for (int64_t j = 0; j < n - k; j++) to[k + j] = rest[j];
     }
   });
+  return total(l);
 }
 
 // to[i] = f(x[i]) with NaN canonical
@@ -144,16 +155,26 @@ void softmax(const invar_cpu_row_args *g, bool logarithm, int64_t begin, int64_t
            [=](const float_any *x, float_any *to, int64_t) { row(x, g->cols, to); });
 }
 
+// Rows that are not as the lanes want them come in by pieces, for the lanes can wait:
+// a reduction over many rows of a matrix reads it in bands, not column by column.
 void sum(const invar_cpu_row_args *g, bool mean, int64_t begin, int64_t end, float *scratch) {
-  invar_cpu_in x = g->x;
+  const invar_cpu_in &x = g->x;
   bool direct = is_direct(x.col, x.dtype, g->cols);
-  int64_t ld = row_stride(g->cols), block = direct ? 1 : row_block(x.col != 1, g->cols);
+  int64_t block = x.col == 1 ? 1 : kRowBlock, piece = direct ? g->cols : kSumPiece;
   for (int64_t r = begin; r < end; r += block) {
     int64_t rows = least(block, end - r);
-    if (!direct) widen_matrix(x, r, rows, 0, g->cols, scratch, ld);
+    lanes l[kRowBlock];
+    for (int64_t i = 0; i < rows; i++) l[i] = empty_lanes();
+    for (int64_t c = 0; c < g->cols; c += piece) {
+      int64_t n = least(piece, g->cols - c), ld = row_stride(n);
+      if (!direct) widen_matrix(x, r, rows, c, n, scratch, ld);
+      for (int64_t i = 0; i < rows; i++) {
+        auto *from = reinterpret_cast<const float_any *>(element(x, r + i, c));
+        add_up(l[i], direct ? from : scratch + i * ld, n);
+      }
+    }
     for (int64_t i = 0; i < rows; i++) {
-      auto *from = reinterpret_cast<const float_any *>(element(x, r + i, 0));
-      float s = sum_of(direct ? from : scratch + i * ld, g->cols);
+      float s = total(l[i]);
       put(element(g->out, r + i, 0), g->out.dtype, mean ? s / float(g->cols) : s);
     }
   }

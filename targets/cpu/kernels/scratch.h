@@ -66,4 +66,13 @@ inline int64_t row_block(bool gaps, int64_t cols) {
 
 inline int64_t row_stride(int64_t cols) { return round_up(cols, 16); }
 
+constexpr int64_t kSumPiece = 4096;  // columns; whole rounds of the 64 lanes
+
+inline int64_t row_scratch_floats(const invar_cpu_row_args &g) {
+  if (is_direct(g.x.col, g.x.dtype, g.cols) && is_direct(g.out.col, g.out.dtype, g.cols)) return 0;
+  bool gaps = g.x.col != 1 || g.out.col != 1;
+  int64_t sum = (gaps ? kRowBlock : 1) * row_stride(least(g.cols, kSumPiece));
+  return most(sum, row_block(gaps, g.cols) * row_stride(g.cols));
+}
+
 }  // namespace
