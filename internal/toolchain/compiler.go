@@ -131,13 +131,18 @@ func load(cache string) map[string]Compiler {
 	return known
 }
 
-// save is best effort: without the file the compiler is asked again.
+// save is best effort: without the file the compiler is asked again. It makes
+// the last folder of the path and no more, so that looking creates no prefix.
 func save(cache string, known map[string]Compiler) {
-	if cache == "" {
+	dir := filepath.Dir(cache)
+	if _, err := os.Stat(filepath.Dir(dir)); cache == "" || err != nil {
 		return
 	}
 	b, err := json.MarshalIndent(known, "", "  ")
-	if err != nil || os.MkdirAll(filepath.Dir(cache), 0o755) != nil {
+	if err != nil {
+		return
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
 		return
 	}
 	tmp := cache + ".new"
