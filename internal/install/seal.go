@@ -64,8 +64,9 @@ func digests(ctx context.Context, dir string, files []File, sync bool) error {
 	return g.Wait()
 }
 
-// seal lists everything below dir with digests and makes it last through a
-// power cut: contents first, then names.
+// seal lists everything below dir with digests and makes contents and names
+// last through a power cut. The order among them does not matter: nothing
+// refers to dir yet.
 func seal(ctx context.Context, dir string) ([]File, error) {
 	files, dirs, err := listFiles(dir)
 	if err != nil {
@@ -74,12 +75,12 @@ func seal(ctx context.Context, dir string) ([]File, error) {
 	if err := digests(ctx, dir, files, true); err != nil {
 		return nil, err
 	}
-	for _, d := range slices.Backward(dirs) {
-		if err := store.SyncDir(d); err != nil {
-			return nil, err
-		}
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for _, d := range dirs {
+		g.Go(func() error { return store.SyncDir(d) })
 	}
-	return files, nil
+	return files, g.Wait()
 }
 
 // sameTree reports whether two files or folders have the same content.

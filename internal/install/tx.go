@@ -217,13 +217,15 @@ func (tx *Tx) commit(ctx context.Context) (Receipt, error) {
 	if err := store.SyncDir(filepath.Dir(tx.e.gen(tx.gen))); err != nil {
 		return Receipt{}, err
 	}
-	// From here on a killed run is put right by the next one: see settle.
-	tx.state.Moved = append(tx.state.Moved, tx.plan.moves(tx.gen)...)
-	if err := tx.e.writeState(tx.state); err != nil {
-		return Receipt{}, err
-	}
-	if err := tx.early(); err != nil {
-		return Receipt{}, err
+	if moves := tx.plan.moves(tx.gen); len(moves) > 0 {
+		// From here on a killed run is put right by the next one: see settle.
+		tx.state.Moved = append(tx.state.Moved, moves...)
+		if err := tx.e.writeState(tx.state); err != nil {
+			return Receipt{}, err
+		}
+		if err := tx.early(); err != nil {
+			return Receipt{}, err
+		}
 	}
 	if ctx.Err() != nil {
 		return Receipt{}, context.Cause(ctx) // the last moment to turn back
