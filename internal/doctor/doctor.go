@@ -34,8 +34,11 @@ type Options struct {
 	Prefix string   // where invar would install
 	Dir    string   // source tree whose scripts are read; empty reads none
 	Env    []string // of the process; ignored for another root
-	SoCs   []string // what detection named
-	Runner run.Runner
+	// RootEnv is the environment that processes below another root have, such
+	// as the ENV of its image; nil is not known.
+	RootEnv []string
+	SoCs    []string // what detection named
+	Runner  run.Runner
 }
 
 // A Result is the whole answer for one target.

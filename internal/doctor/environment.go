@@ -15,7 +15,7 @@ import (
 func (j *judge) environment() []Finding {
 	var out []Finding
 	add := func(fs ...Finding) { out = append(out, fs...) }
-	if j.f.Live {
+	if j.f.EnvKnown {
 		add(j.variables()...)
 		add(j.tls()...)
 		add(j.libraryPath()...)
@@ -26,14 +26,14 @@ func (j *judge) environment() []Finding {
 		add(j.cannTrees()...)
 		add(j.vendors()...)
 		add(j.torchBesideNPU()...)
-		if j.f.Live {
+		if j.f.EnvKnown {
 			add(j.setEnv()...)
 			add(j.cannPaths()...)
 			add(j.noDriver()...)
 			add(j.atb()...)
 		}
 	}
-	if j.t.Flavour == "cuda" && j.f.Live {
+	if j.t.Flavour == "cuda" && j.f.EnvKnown {
 		add(j.cudaHome()...)
 	}
 	return out

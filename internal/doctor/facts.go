@@ -10,7 +10,8 @@ import (
 // Facts is what was read below one root. Judge reads nothing else.
 type Facts struct {
 	Root      string            `json:"root"`
-	Live      bool              `json:"live"` // the root is this machine's: environment, limits and mounts are known
+	Live      bool              `json:"live"`      // the root is this machine's: limits and mounts are known
+	EnvKnown  bool              `json:"env_known"` // the environment is that of processes there
 	Arch      string            `json:"arch"`
 	System    System            `json:"system"`
 	Tools     map[string]string `json:"tools"` // name to path, for those that were looked for and found
@@ -99,7 +100,7 @@ type Dist struct {
 
 // pip is how this interpreter's pip is started.
 func (p Python) pip() string {
-	if p.Exe == "" || p.Base {
+	if p.Exe == "" {
 		return "python3 -m pip"
 	}
 	return p.Exe + " -m pip"

@@ -38,13 +38,15 @@ func Gather(ctx context.Context, t target.Target, d *Data, o Options) (Facts, er
 		return Facts{}, report.Usagef("--root: %w", err)
 	}
 	g := &gatherer{root: root, o: o, d: d, t: t, env: map[string]string{}}
+	env := o.RootEnv
 	if root.Live() {
-		for _, kv := range o.Env {
-			k, v, _ := strings.Cut(kv, "=")
-			g.env[k] = v
-		}
+		env = o.Env
 	}
-	f := Facts{Root: root.Dir(), Live: root.Live(), HeldEnv: g.env, SoCs: o.SoCs}
+	for _, kv := range env {
+		k, v, _ := strings.Cut(kv, "=")
+		g.env[k] = v
+	}
+	f := Facts{Root: root.Dir(), Live: root.Live(), EnvKnown: root.Live() || o.RootEnv != nil, HeldEnv: g.env, SoCs: o.SoCs}
 	f.System, f.Arch = g.system(), g.arch()
 	f.Tools = g.tools("sh", "tar", "gzip", "uv", "ninja", "git", "make", "cmake", "pip", "pip3", "nvcc", "npu-smi", "nvidia-smi")
 	f.Headers = g.headers()
@@ -67,7 +69,7 @@ func (g *gatherer) path() string {
 	if g.root.Live() {
 		return g.env["PATH"]
 	}
-	return defaultPath
+	return orText(g.env["PATH"], defaultPath)
 }
 
 // look finds a program on the PATH of the root.

@@ -129,6 +129,7 @@ func (g *gatherer) inspect(exe string) (Python, bool) {
 		host = filepath.Join(dir, path.Base(exe))
 	}
 	py, ok := python.Inspect(host)
+	py.Exe = filepath.Join(g.root.Dir(), exe) // as it was named, before links
 	return Python{Python: py}, ok
 }
 

@@ -269,9 +269,13 @@ func (j *judge) torchWheel() []Finding {
 	if !p.HasTorch() || p.CUDA == "" {
 		return nil
 	}
+	cuda, err := version.Parse(version.CUDA, p.CUDA)
+	if err != nil {
+		return nil
+	}
 	var out []Finding
 	for _, w := range j.d.CUDA.wheels(p.Torch.Version) {
-		if w.CUDA != version.MustParse(version.CUDA, p.CUDA).Base(2) || len(w.Arches) == 0 {
+		if w.CUDA != cuda.Base(2) || len(w.Arches) == 0 {
 			continue
 		}
 		for _, arch := range j.chips() {

@@ -42,6 +42,9 @@ func (m Matrix) nearest(rows []Row, have Have) []Advice {
 	for i, r := range rows {
 		a := m.advise(r, have)
 		a.place = i
+		if r.VllmAscend == "main" && have["vllm_ascend"] == "" {
+			a.place = len(rows) // a release goes first where both are as near
+		}
 		out = append(out, a)
 	}
 	slices.SortStableFunc(out, func(a, b Advice) int {
