@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -48,3 +50,37 @@ func fillAll(texts []string, values map[string]string) []string {
 	}
 	return out
 }
+
+// placeholders refuses a rule whose texts ask for a value that none of its
+// patterns can capture.
+func (r *Rule) placeholders() error {
+	named := map[string]bool{}
+	exprs := [][]string{r.Any}
+	if r.Near != nil {
+		exprs = append(exprs, r.Near.All, r.Near.Any, r.Near.May)
+	}
+	if r.Log != nil {
+		exprs = append(exprs, r.Log.All, r.Log.Any, r.Log.May)
+	}
+	for _, list := range exprs {
+		for _, e := range list {
+			for _, m := range groupName.FindAllStringSubmatch(e, -1) {
+				named[m[1]] = true
+			}
+		}
+	}
+	texts := slices.Concat([]string{r.Why, r.Fix.Do}, r.Check, r.Fix.Run, r.Fix.Apt, r.Fix.Dnf, r.Fix.Pip, r.Bring)
+	for _, t := range texts {
+		for _, m := range placeholder.FindAllStringSubmatch(t, -1) {
+			if !named[m[1]] {
+				return fmt.Errorf("no pattern captures {%s}", m[1])
+			}
+		}
+	}
+	if p := r.Fix.Provides; p != "" && !named[p] {
+		return fmt.Errorf("no pattern captures %s, which provides looks up", p)
+	}
+	return nil
+}
+
+var groupName = regexp.MustCompile(`\(\?P<(\w+)>`)

@@ -92,11 +92,13 @@ func (o *ownResult) complete(d *Diagnosis) {
 			}
 		}
 	default:
-		own.Verdict = Elsewhere
+		own.Verdict, own.Rule = Elsewhere, ""
 		own.Bring = []string{"the log file that the error names"}
 		if o.Error != nil {
 			own.Cause = o.Error.Message
-			own.Bring = append(own.Bring, o.Error.Log)
+			if o.Error.Log != "" {
+				own.Bring[0] += ": " + o.Error.Log
+			}
 		}
 	}
 	*d = own

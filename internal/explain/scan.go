@@ -54,6 +54,7 @@ type scanner struct {
 	tracks []track
 	mark   []int // pattern -> last segment it was asked for, so that it is asked once
 	segs   int
+	ids    []int // patterns of the current segment
 	size   int64 // bytes of the input
 	work   int64 // bytes given to the automaton and to expressions: the cost, measured
 }
@@ -130,7 +131,7 @@ func (s *scanner) advance(limit int) {
 		}
 		begin, stop := s.bounds(start, end)
 		s.segs++
-		var ids []int
+		ids := s.ids[:0]
 		rewrite, live := false, false
 		for ; i < len(matches) && from+matches[i].Start < stop; i++ {
 			users := s.set.users[matches[i].PatternID]
@@ -143,10 +144,13 @@ func (s *scanner) advance(limit int) {
 				}
 			}
 		}
+		s.ids = ids
 		if live || rewrite {
 			s.judgeLine(begin, stop, ids, rewrite)
 		} else {
-			s.postpone(begin, stop, ids)
+			for _, id := range ids {
+				s.tracks[id].postpone(s.buf[begin:stop], s.lineOf(begin))
+			}
 		}
 	}
 	s.done = limit
@@ -170,14 +174,10 @@ func (s *scanner) bounds(start, end int) (int, int) {
 	return begin, stop
 }
 
-// postpone keeps the line for patterns that were seen often enough: only the
+// postpone keeps the line for a pattern that was seen often enough: only the
 // last of many sightings can still change the verdict.
-func (s *scanner) postpone(begin, stop int, ids []int) {
-	at := s.lineOf(begin)
-	for _, id := range ids {
-		t := &s.tracks[id]
-		t.pending, t.at = append(t.pending[:0], s.buf[begin:stop]...), at
-	}
+func (t *track) postpone(text []byte, at int) {
+	t.pending, t.at = append(t.pending[:0], text...), at
 }
 
 // settle matches what was postponed.
@@ -207,6 +207,10 @@ func (s *scanner) judgeLine(begin, stop int, ids []int, rewrite bool) {
 	text := withSymbol(l.text)
 	for _, id := range ids {
 		p := s.set.patterns[id]
+		if len(s.tracks[id].first) == maxKept {
+			s.tracks[id].postpone(s.buf[begin:stop], s.lineOf(begin))
+			continue
+		}
 		s.work += int64(len(text))
 		m := p.re.FindStringSubmatch(text)
 		if m == nil {
@@ -218,10 +222,7 @@ func (s *scanner) judgeLine(begin, stop int, ids []int, rewrite bool) {
 			continue
 		}
 		t := &s.tracks[id]
-		t.last = at
-		if len(t.first) < maxKept {
-			t.first = append(t.first, sg)
-		}
+		t.first, t.last = append(t.first, sg), at
 	}
 }
 

@@ -113,7 +113,7 @@ func (b *builder) rule(i int, r *Rule) error {
 		}
 	}
 	b.set.rules[i] = c
-	return nil
+	return r.placeholders()
 }
 
 // all adds the expressions to the scan and returns their numbers.
