@@ -30,6 +30,7 @@ func doctorCommand() *cli.Command {
 		Flags: []cli.Flag{
 			prefixFlag(), pythonFlag(), jsonFlag(),
 			&cli.StringFlag{Name: "root", Usage: "examine the tree in `DIR` instead of this machine"},
+			&cli.StringFlag{Name: "env-file", Usage: "with --root: `FILE` of KEY=VALUE lines, the environment that processes there have"},
 			&cli.StringFlag{Name: "soc", Usage: "the SoC, when detection cannot tell"},
 			&cli.StringFlag{Name: "junit", Usage: "also write the findings as JUnit XML to `FILE`"},
 			&cli.BoolFlag{Name: "all", Usage: "also print what holds"},
@@ -46,6 +47,10 @@ func runDoctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	rootEnv, err := envFile(c)
+	if err != nil {
+		return err
+	}
 	t, why, socs, err := doctorTarget(c)
 	if err != nil {
 		return err
@@ -56,7 +61,7 @@ func runDoctor(c *cli.Context) error {
 	}
 	res, err := doctor.Run(c.Context, t, doctor.Options{
 		Root: c.String("root"), Python: c.String("python"), Prefix: s.Prefix, Dir: dir,
-		Env: s.Env, SoCs: socs, Runner: s.Runner,
+		Env: s.Env, RootEnv: rootEnv, SoCs: socs, Runner: s.Runner,
 	})
 	if err != nil {
 		return err
@@ -76,6 +81,34 @@ func runDoctor(c *cli.Context) error {
 		return fmt.Errorf("%w%w", silent{}, err) // the list says it
 	}
 	return nil
+}
+
+// envFile reads the environment of an image: docker inspect gives it as
+// KEY=VALUE entries. Blank lines and comments are passed over.
+func envFile(c *cli.Context) ([]string, error) {
+	name := c.String("env-file")
+	if name == "" {
+		return nil, nil
+	}
+	if c.String("root") == "" {
+		return nil, report.Usagef("--env-file goes with --root; this machine has its own environment")
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, report.Usagef("--env-file: %w", err)
+	}
+	out := []string{}
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !strings.Contains(line, "=") {
+			return nil, report.Usagef("--env-file %s: %q is not KEY=VALUE", name, line)
+		}
+		out = append(out, line)
+	}
+	return out, nil
 }
 
 // doctorTarget is the one that was named, else the detected one. A named

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/target"
 )
 
@@ -81,16 +82,6 @@ func examine(t *testing.T, name string, files map[string]string, change ...func(
 		t.Fatal(err)
 	}
 	return r
-}
-
-// find is the first finding with the id, of any status.
-func (r Result) find(id string) (Finding, bool) {
-	for _, f := range r.Findings {
-		if f.ID == id {
-			return f, true
-		}
-	}
-	return Finding{}, false
 }
 
 // ids lists the findings of a status.
@@ -188,4 +179,14 @@ func target0(t *testing.T, name string) target.Target {
 		t.Fatal(err)
 	}
 	return tg
+}
+
+// reader reads a made-up root by itself, without a target.
+func reader(t *testing.T, files map[string]string) *gatherer {
+	t.Helper()
+	r, err := rootfs.Open(build(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &gatherer{root: r, env: map[string]string{}}
 }
