@@ -67,3 +67,13 @@ func TestBitsOnAArch64(t *testing.T) {
 		})
 	}
 }
+
+// TestBitsOfAnotherCompiler: the contract is a matter of the sources, not of
+// what one compiler makes of them.
+func TestBitsOfAnotherCompiler(t *testing.T) {
+	t.Parallel()
+	b := llvmBuilt.get(t, llvm)
+	for _, level := range b.levels {
+		suite().drive(t, b.driver, level, "hostile")
+	}
+}

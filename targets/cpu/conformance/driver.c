@@ -14,6 +14,8 @@
  *
  * Exit codes: 0 done, 1 a call failed or changed the register, 2 usage or files.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -189,15 +191,17 @@ static void run(struct job *j) {
 /* Packs b for a packed mm. */
 static void *pack(const struct job *j) {
   invar_cpu_in b = in(j, 1);
-  char *memory = malloc((size_t)invar_cpu_packed_elements(j->h.n, j->h.k) * 4 + 64);
+  int64_t size = b.dtype == INVAR_CPU_FLOAT32 ? 4 : 2;
+  char *memory = malloc((size_t)(invar_cpu_packed_elements(j->h.n, j->h.k) * size) + 1);
   int32_t status = invar_cpu_pack(&b, j->h.n, j->h.k, memory, 0, invar_cpu_mm_panels(j->h.n));
   if (status != INVAR_CPU_OK) fail("pack", j->number, invar_cpu_status_text(status));
   return memory;
 }
 
 static char *read_operand(FILE *f, int64_t bytes) {
-  char *p = aligned_alloc(64, ((size_t)(bytes < 0 ? 0 : bytes) + 127) / 64 * 64);
-  if (!p || (bytes > 0 && fread(p, 1, (size_t)bytes, f) != (size_t)bytes)) {
+  void *p = NULL; /* exactly as large as the operand, so that a sanitizer sees any step past it */
+  if (posix_memalign(&p, 64, bytes > 0 ? (size_t)bytes : 1) ||
+      (bytes > 0 && fread(p, 1, (size_t)bytes, f) != (size_t)bytes)) {
     fprintf(stderr, "driver: cases end in the middle of an operand\n");
     exit(2);
   }
