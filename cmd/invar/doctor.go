@@ -114,6 +114,11 @@ func envFile(c *cli.Context) ([]string, error) {
 // doctorTarget is the one that was named, else the detected one. A named
 // target still learns which SoCs are here.
 func doctorTarget(c *cli.Context) (t target.Target, why string, socs []string, err error) {
+	if root := c.String("root"); root != "" {
+		if _, err := os.Stat(root); err != nil {
+			return t, "", nil, report.Usagef("--root: %w", err)
+		}
+	}
 	facts, err := detectHost(c.Context, c.String("root"), c.String("soc"))
 	if err != nil {
 		return t, "", nil, err
