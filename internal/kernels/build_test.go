@@ -77,8 +77,7 @@ func mustRun(t *testing.T, argv ...string) string {
 	t.Helper()
 	res, err := start(t, "", nil, argv...)
 	if err != nil {
-		var e *run.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*run.Error](err); ok {
 			t.Fatalf("%v\n%s\n%s", err, e.Cmd, e.Tail(20))
 		}
 		t.Fatal(err)
@@ -166,8 +165,8 @@ func (b *built) get(t *testing.T, m machine) *built {
 	t.Helper()
 	m.need(t)
 	b.once.Do(func() {
-		dir, err := os.MkdirTemp(tempRoot, m.cc)
-		if err != nil {
+		dir := filepath.Join(tempRoot, m.cc) // outlives this test: others use it too
+		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if m.emulator == nil {
