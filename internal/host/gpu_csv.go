@@ -144,23 +144,14 @@ func shapedRow(r *Reading, values []string) (Device, bool) {
 	if len(values) < 2 {
 		return d, false
 	}
+	shapes := 0
 	for i, v := range values {
-		switch {
-		case strings.HasPrefix(v, "GPU-"):
-			d.UUID = v
-		case busPattern.MatchString(v) && !strings.Contains(v, " "):
-			d.Bus = strings.ToLower(v)
-		case i == 0 && isNumber(v):
-			d.ID = v
-		case mibValue.MatchString(v) && d.MemoryMiB == 0:
-			d.MemoryMiB = number(v)
-		case capValue.MatchString(v) && d.ComputeCap == "":
-			d.ComputeCap = v
-		case d.Name == "" && isGPUName(v):
-			d.Name = v
-		case r.Driver == "" && strings.Count(v, ".") == 2:
-			r.Driver = releaseText(v)
+		if shapedValue(&d, r, i, v) {
+			shapes++
 		}
+	}
+	if shapes < 2 {
+		return d, false // a sentence with a GPU's name in it
 	}
 	// A number such as 12.0 may be watts: it counts only with a name that says the same.
 	if rules, err := chip.Load(); err == nil {
@@ -170,4 +161,27 @@ func shapedRow(r *Reading, values []string) (Device, bool) {
 		}
 	}
 	return d, d.Name != "" || d.UUID != ""
+}
+
+// shapedValue takes in one value by its shape.
+func shapedValue(d *Device, r *Reading, i int, v string) bool {
+	switch {
+	case strings.HasPrefix(v, "GPU-"):
+		d.UUID = v
+	case busPattern.MatchString(v) && !strings.Contains(v, " "):
+		d.Bus = strings.ToLower(v)
+	case i == 0 && isNumber(v):
+		d.ID = v
+	case mibValue.MatchString(v) && d.MemoryMiB == 0:
+		d.MemoryMiB = number(v)
+	case capValue.MatchString(v) && d.ComputeCap == "":
+		d.ComputeCap = v
+	case d.Name == "" && isGPUName(v):
+		d.Name = v
+	case r.Driver == "" && strings.Count(v, ".") == 2 && releaseText(v) != "":
+		r.Driver = v
+	default:
+		return false
+	}
+	return true
 }
