@@ -84,8 +84,8 @@ func (o *operand) column(j int) []float32 {
 // A testCase is one call of one operator.
 type testCase struct {
 	op          int
-	m, n, k     int // rows, cols, 0 of the row operators
-	packed      bool
+	m, n, k     int     // rows, cols, 0 of the row operators
+	packed      bool    // mm: through pack; row operators: in place
 	alpha, beta float32 // beta is eps of the norms
 	piece       int
 	operands    [operands]operand

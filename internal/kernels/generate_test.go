@@ -160,3 +160,19 @@ func (g generator) row(op, rows, cols int) testCase {
 	}
 	return c
 }
+
+// inPlace makes the outputs the memory of the inputs, which the header allows
+// for operators whose output is as large as their input.
+func (g generator) inPlace(op, rows, cols int) testCase {
+	c := g.row(op, rows, cols)
+	for c.operands[inA].row == 0 || c.operands[inA].col == 0 ||
+		!c.operands[inB].absent && (c.operands[inB].row == 0 || c.operands[inB].col == 0) {
+		c = g.row(op, rows, cols)
+	}
+	c.packed = true
+	c.operands[out1] = c.operands[inA]
+	if op == opAddRMS {
+		c.operands[out2] = c.operands[inB]
+	}
+	return c
+}

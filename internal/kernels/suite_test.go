@@ -63,6 +63,11 @@ func makeSuite() *expected {
 				e.add(g.row(op, pick(g, 0, 1, 2, 3, 15, 16, 17, 33), cols))
 			}
 		}
+		for _, cols := range []int{1, 17, 64, 200} {
+			if op != opSum && op != opMean {
+				e.add(g.inPlace(op, 5, cols), g.inPlace(op, 18, cols))
+			}
+		}
 		e.add(g.row(op, 2, 32003), g.row(op, 17, 5000), g.row(op, 1, 70001))
 	}
 	e.add(g.conversions()...)

@@ -35,7 +35,9 @@ struct operand {
 };
 
 struct header {
-  int64_t op, m, n, k, packed, alpha, beta; /* floats as bits; beta is eps of the norms */
+  int64_t op, m, n, k;
+  int64_t packed;      /* mm: b goes through pack. Others: the outputs are the inputs' memory */
+  int64_t alpha, beta; /* floats as bits; beta is eps of the norms */
   int64_t piece; /* longest range given to one call; 0: everything at once */
   struct operand operands[OPERANDS];
 };
@@ -214,13 +216,18 @@ static int run_cases(FILE *cases, FILE *results, int hostile) {
   j.hostile = hostile;
   for (; fread(&j.h, sizeof j.h, 1, cases) == 1; j.number++) {
     for (int i = 0; i < OPERANDS; i++) j.memory[i] = read_operand(cases, j.h.operands[i].bytes);
+    int in_place = j.h.packed && j.h.op != OP_MM;
+    for (int i = 0; in_place && i < 2; i++) {
+      free(j.memory[3 + i]);
+      j.memory[3 + i] = j.memory[i];
+    }
     j.packed = j.h.op == OP_MM && j.h.packed ? pack(&j) : NULL;
     run(&j);
     for (int i = 3; i < OPERANDS; i++) {
       size_t bytes = j.h.operands[i].bytes < 0 ? 0 : (size_t)j.h.operands[i].bytes;
       if (fwrite(j.memory[i], 1, bytes, results) != bytes) return 2;
     }
-    for (int i = 0; i < OPERANDS; i++) free(j.memory[i]);
+    for (int i = 0; i < (in_place ? 3 : OPERANDS); i++) free(j.memory[i]);
     free(j.packed);
   }
   return 0;
