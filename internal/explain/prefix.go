@@ -51,7 +51,7 @@ var prefixes = []prefix{
 	{" \t", regexp.MustCompile(`^[ \t]+`)},
 }
 
-var softWord = regexp.MustCompile(`^(?:\[?(?:WARN|WARNING|Warning|warning|DEPRECATION|NOTE|note|INFO|DEBUG)\b|CMake (?:Deprecation )?Warning|[\w.]*Warning: )|: (?:warning|note|remark)(?: #[\w-]+)?: `)
+var softWord = regexp.MustCompile(`^(?:\[?(?:WARN|WARNING|Warning|warning|DEPRECATION|NOTE|note|INFO|DEBUG)\b|CMake (?:Deprecation )?Warning|[\w.]*Warning: )|: (?:\w*[Ww]arning|note|remark)(?: #[\w-]+)?: `)
 
 var quotes = strings.NewReplacer("`", "'", "‘", "'", "’", "'", "“", `"`, "”", `"`, "\u00a0", " ")
 
