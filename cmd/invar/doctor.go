@@ -178,6 +178,9 @@ func showDoctor(w io.Writer, r doctor.Result, all bool) {
 	for _, g := range doctorGroups {
 		showGroup(w, g[1], r, g[0], all)
 	}
+	if r.Install != "" {
+		fmt.Fprintf(w, "\nall missing packages at once\n  %s\n", r.Install)
+	}
 	showNearest(w, r)
 	if r.Container != nil {
 		fmt.Fprintf(w, "\ncontainer on this host\n  %s\n", r.Container.Command("IMAGE"))

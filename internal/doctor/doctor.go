@@ -49,6 +49,7 @@ type Result struct {
 	Root      string    `json:"root"`
 	System    string    `json:"system"`
 	Findings  []Finding `json:"findings"`
+	Install   string    `json:"install,omitempty"` // every missing package in one command
 	Nearest   []Advice  `json:"nearest,omitempty"` // rows of the release matrix, nearest first
 	Jobs      *Jobs     `json:"jobs,omitempty"`
 	Container *RunFlags `json:"container,omitempty"`

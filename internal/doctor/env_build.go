@@ -76,11 +76,6 @@ func (j *judge) pip() []Finding {
 		out = append(out, caution("pip-other", "pip on PATH", p.PipPath+" installs for "+p.PipOf+", not for "+p.Exe,
 			"use "+p.Exe+" -m pip", "pip list against import"))
 	}
-	if p.Exe != "" && p.HasTorch() && j.t.Flavour == "ascend" {
-		if _, ok := p.Dists["pip"]; !ok && j.f.Tools["uv"] == "" {
-			out = append(out, caution("pip-missing", "pip", p.Exe+" has no pip", p.Exe+" -m ensurepip --upgrade   or   "+j.install("pip"), "common on openEuler: the working Python is in /usr/local"))
-		}
-	}
 	if p.Managed != "" && !p.Venv {
 		out = append(out, caution("pip-managed", "pip", p.Exe+" is managed by the system ("+p.Managed+"): pip refuses to install into it",
 			p.Exe+" -m venv /opt/venv && /opt/venv/bin/pip install ...", "PEP 668"))

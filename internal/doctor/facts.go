@@ -98,10 +98,15 @@ type Dist struct {
 	Dir     string `json:"dir"`
 }
 
-// pip is how this interpreter's pip is started.
+// pip is how something is installed for this interpreter. One that the system
+// manages refuses pip (PEP 668), and where there is none it will be the
+// system's: both get an environment first.
 func (p Python) pip() string {
-	if p.Exe == "" {
-		return "python3 -m pip"
+	switch {
+	case p.Exe == "":
+		return "python3 -m venv /opt/venv && /opt/venv/bin/python -m pip"
+	case p.Managed != "" && !p.Venv:
+		return p.Exe + " -m venv /opt/venv && /opt/venv/bin/python -m pip"
 	}
 	return p.Exe + " -m pip"
 }

@@ -15,13 +15,15 @@ type judge struct {
 	t target.Target
 	f Facts
 	d *Data
+
+	missing []string // items of install.yaml that hints asked for
 }
 
 // judges by the kind of a need. Each is pure.
 var judges = map[string]func(*judge, Need) Finding{
 	"arch": judgeArch, "python": judgePython, "venv": judgeVenv, "torch": judgeTorch,
 	"header": judgeHeader, "python-headers": judgePythonHeaders, "package": judgePackage,
-	"package-or-tool": judgePackageOrTool, "tool": judgeTool, "compiler": judgeCompiler, "ca": judgeCA,
+	"package-or-tool": judgePackageOrTool, "tool": judgeTool, "compiler": judgeCompiler, "ca": judgeCA, "pip": judgePip,
 	"cann": judgeCANN, "cann-headers": judgeCANNHeaders, "cann-compiler": judgeCANNCompiler,
 	"nvcc": judgeNVCC, "nvcc-parts": judgeNVCCParts, "cudart": judgeCudart,
 	"nvidia-driver": judgeNVIDIADriver, "npu-driver": judgeNPUDriver, "devices": judgeDevices,
@@ -56,6 +58,9 @@ func Judge(t target.Target, f Facts, d *Data) Result {
 	flags, extra := j.container()
 	r.Container = flags
 	r.Findings = append(r.Findings, extra...)
+	if len(j.missing) > 1 {
+		r.Install = d.Install.Command(f.System, f.Python, j.missing...)
+	}
 	return r
 }
 
@@ -82,7 +87,14 @@ func (j *judge) needs() []Need {
 	return out
 }
 
+// install is the command for a hint; what was asked for is remembered, so that
+// everything can be installed at once.
 func (j *judge) install(items ...string) string {
+	for _, it := range items {
+		if !slices.Contains(j.missing, it) {
+			j.missing = append(j.missing, it)
+		}
+	}
 	return j.d.Install.Command(j.f.System, j.f.Python, items...)
 }
 

@@ -47,6 +47,25 @@ func judgeVenv(j *judge, n Need) Finding {
 	return f.unmet(n.Level, "neither", j.install("venv")+"   or   "+j.d.Install.Command(System{ID: j.f.System.ID, Like: j.f.System.Like}, p, "pip")+" && python3 -m pip install uv")
 }
 
+// judgePip: a way to install into the interpreter itself.
+func judgePip(j *judge, n Need) Finding {
+	f := n.finding()
+	p := j.f.Python
+	if d, ok := p.Dists["pip"]; ok {
+		return f.gotf("pip %s in %s", d.Version, d.Dir)
+	}
+	if uv := j.f.Tools["uv"]; uv != "" {
+		return f.gotf("%s", uv)
+	}
+	if p.Exe == "" {
+		return f.unmet(n.Level, "no Python", j.install("pip"))
+	}
+	if p.Ensurepip {
+		return f.unmet("warn", p.Exe+" has no pip", p.Exe+" -m ensurepip --upgrade")
+	}
+	return f.unmet(n.Level, p.Exe+" has no pip", j.install("pip")+"   or name the Python that has it with --python")
+}
+
 // judgeTorch: a torch of the target's range; where invar can make an
 // environment its absence is said and stops nothing.
 func judgeTorch(j *judge, n Need) Finding {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -30,7 +31,7 @@ func TestBareDebianNamesEverything(t *testing.T) {
 		},
 		{"ascend910b", map[string]string{
 			"cann": "Ascend-cann-910b-ops_9.1.0", "cann-headers": "Ascend-cann-toolkit_9.1.0", "torch": "torch==2.10.0+cpu torch-npu==2.10.0.post4",
-			"torch-npu": "mirrors.huaweicloud.com", "python-headers": "python3-dev", "setuptools": "setuptools", "wheel": "install wheel",
+			"pip": "python3-pip", "torch-npu": "mirrors.huaweicloud.com", "python-headers": "python3-dev", "setuptools": "setuptools", "wheel": "install wheel",
 			"ninja": "install ninja", "numpy": "install numpy", "pyyaml": "install pyyaml", "matrix": "Ascend-cann-toolkit_9.1.0",
 		}, []string{"ca", "npu-driver", "npu", "cann-compiler"}},
 	}
@@ -48,6 +49,11 @@ func TestBareDebianNamesEverything(t *testing.T) {
 			}
 			if code := report.ExitCode(r.Err()); code != report.Unmet {
 				t.Errorf("exit code %d, want 3", code)
+			}
+			for _, part := range []string{"apt-get update && apt-get install -y g++", "libc6-dev", "python3", "ca-certificates"} {
+				if !strings.Contains(r.Install, part) {
+					t.Errorf("all at once: %q lacks %q", r.Install, part)
+				}
 			}
 			absent(t, r, "arch", "glibc", "sh", "tar", "gzip")
 		})
@@ -130,6 +136,14 @@ func TestPythonOfARoot(t *testing.T) {
 	expect(t, tg, "dist-twice", report.Fail, "torch", "2.9.0")
 	r = examine(t, "cpu", with(debian(), python311(), torch("1.11.0+cu113", ""), map[string]string{site + "torch/version.py": "__version__ = '2.2.0+cu121'\ncuda = '12.1'\n"}))
 	expect(t, r, "torch-files", report.Fail, "1.11.0", "2.2.0+cu121")
+}
+
+func TestManagedPythonGetsAnEnvironment(t *testing.T) {
+	t.Parallel()
+	tree := with(debian(), python311(), gcc("12"), map[string]string{"usr/lib/python3.11/EXTERNALLY-MANAGED": "[externally-managed]\n"})
+	r := examine(t, "ascend910b", tree)
+	expect(t, r, "pip-managed", Warn, "EXTERNALLY-MANAGED")
+	expect(t, r, "torch", report.Fail, "/usr/bin/python3 -m venv /opt/venv && /opt/venv/bin/python -m pip install torch==2.10.0+cpu")
 }
 
 func TestPipOfAnotherPython(t *testing.T) {
