@@ -76,7 +76,7 @@ func (j *judge) pip() []Finding {
 		out = append(out, caution("pip-other", "pip on PATH", p.PipPath+" installs for "+p.PipOf+", not for "+p.Exe,
 			"use "+p.Exe+" -m pip", "pip list against import"))
 	}
-	if p.Managed != "" && !p.Venv {
+	if p.Managed != "" && !p.Venv && (p.HasTorch() || j.t.Flavour == "ascend") { // else an environment is made anyway
 		out = append(out, caution("pip-managed", "pip", p.Exe+" is managed by the system ("+p.Managed+"): pip refuses to install into it",
 			p.Exe+" -m venv /opt/venv && /opt/venv/bin/pip install ...", "PEP 668"))
 	}

@@ -46,7 +46,7 @@ func Gather(ctx context.Context, t target.Target, d *Data, o Options) (Facts, er
 		k, v, _ := strings.Cut(kv, "=")
 		g.env[k] = v
 	}
-	f := Facts{Root: root.Dir(), Live: root.Live(), EnvKnown: root.Live() || o.RootEnv != nil, HeldEnv: g.env, SoCs: o.SoCs}
+	f := Facts{Root: orText(o.Root, "/"), Live: root.Live(), EnvKnown: root.Live() || o.RootEnv != nil, HeldEnv: g.env, SoCs: o.SoCs}
 	f.System, f.Arch = g.system(), g.arch()
 	f.Tools = g.tools("sh", "tar", "gzip", "uv", "ninja", "git", "make", "cmake", "pip", "pip3", "nvcc", "npu-smi", "nvidia-smi")
 	f.Headers = g.headers()
