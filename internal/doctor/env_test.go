@@ -90,6 +90,15 @@ func TestAscendWithoutADriver(t *testing.T) {
 	absent(t, r, "no-driver")
 }
 
+func TestFirmware(t *testing.T) {
+	t.Parallel()
+	root := with(ascendRoot(), map[string]string{"usr/local/Ascend/driver/version.info": "Version=25.5.1\ncompatible_version_fw=[7.0.0,8.9.9]\n"})
+	r := examine(t, "ascend910b", with(root, map[string]string{"usr/local/Ascend/firmware/version.info": "Version=6.4.0.4.220\n"}), good())
+	expect(t, r, "firmware", Warn, "[7.0.0,8.9.9]", "6.4.0.4.220")
+	r = examine(t, "ascend910b", with(root, map[string]string{"usr/local/Ascend/firmware/version.info": "Version=7.7.0.1.231\n"}), good())
+	expect(t, r, "firmware", report.Pass)
+}
+
 func TestTorchWithCUDABesideNPU(t *testing.T) {
 	t.Parallel()
 	root := with(ascendRoot(), torch("2.10.0", "12.8"))

@@ -21,6 +21,7 @@ type Facts struct {
 	CANN      []cann.Install    `json:"cann"`
 	CANNLinks []cann.Link       `json:"cann_broken_links"`
 	Driver    *cann.Driver      `json:"npu_driver"`
+	Firmware  *cann.Driver      `json:"npu_firmware"`
 	ATB       []ATB             `json:"atb"`
 	Vendors   []Vendor          `json:"vendors"`
 	Toolkits  []Toolkit         `json:"cuda_toolkits"`

@@ -30,6 +30,9 @@ func (g *gatherer) ascend(f *Facts) {
 	if d, ok := cann.ReadDriver(g.root); ok {
 		f.Driver = &d
 	}
+	if d, ok := cann.ReadFirmware(g.root); ok {
+		f.Firmware = &d
+	}
 	seen := map[string]bool{}
 	for _, dir := range append(g.root.Glob("/usr/local/Ascend/nnal/atb/*"), g.root.Glob("/root/Ascend/nnal/atb/*")...) {
 		real, err := g.root.Resolve(dir)

@@ -241,7 +241,27 @@ func (j *judge) matrix() ([]Advice, []Finding) {
 			Hint: "prefer what the image of that release has, if you build in it",
 		}})
 	}
-	return all, append(out, j.pair()...)
+	return all, append(append(out, j.pair()...), j.firmware()...)
+}
+
+// firmware: the driver says which firmware it takes, as [7.0.0,8.9.9].
+func (j *judge) firmware() []Finding {
+	d, fw := j.f.Driver, j.f.Firmware
+	if d == nil || fw == nil || d.Firmware == "" || fw.Version.IsZero() {
+		return nil
+	}
+	f := Finding{ID: "firmware", Group: "versions", For: "probe", Status: report.Pass, Requirement: report.Requirement{
+		Name: "NPU firmware", Want: d.Firmware, Got: fw.Version.String() + " in " + fw.Dir, Source: "compatible_version_fw in " + d.Source, OK: true,
+	}}
+	low, high, ok := strings.Cut(strings.Trim(d.Firmware, "[] "), ",")
+	r, err := version.ParseRange(version.Driver, ">= "+low+", <= "+high, version.AllowPre)
+	switch {
+	case !ok || err != nil:
+		return []Finding{f.unclear("a range that cannot be read")}
+	case !r.Contains(version.MustParse(version.Driver, fw.Version.Base(3))):
+		return []Finding{f.unmet("warn", f.Got, "install the firmware of the same HDK as the driver "+d.Version.String()+", then reboot")}
+	}
+	return []Finding{f}
 }
 
 // olderRow is the row without a batch-invariant mode that matches exactly.

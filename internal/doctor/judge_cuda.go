@@ -242,13 +242,30 @@ func (j *judge) chips() []int {
 	return out
 }
 
+var archRE = regexp.MustCompile(`^(\d+)\.(\d)[af]?(?:\+PTX)?$`)
+
+// listed are the architectures in TORCH_CUDA_ARCH_LIST, which names what is
+// built whatever GPU is here. Names such as Hopper are left to torch.
+func (j *judge) listed() []int {
+	var out []int
+	split := func(r rune) bool { return r == ';' || r == ' ' }
+	for _, s := range strings.FieldsFunc(j.f.Env("TORCH_CUDA_ARCH_LIST"), split) {
+		if m := archRE.FindStringSubmatch(s); m != nil {
+			out = append(out, atoi(m[1])*10+atoi(m[2]))
+		}
+	}
+	return out
+}
+
 func (j *judge) archAgainst(t Toolkit) []Finding {
 	facts, ok := j.d.CUDA.toolkit(t.Version)
 	if !ok {
 		return nil
 	}
+	all := append(j.chips(), j.listed()...)
+	slices.Sort(all)
 	var out []Finding
-	for _, arch := range j.chips() {
+	for _, arch := range slices.Compact(all) {
 		f := j.versions("nvcc-arch", "nvcc and sm_"+itoa(arch), "a toolkit that compiles sm_"+itoa(arch), "CUDA release notes", false)
 		f.Got = "CUDA " + t.Version
 		switch with := j.d.CUDA.forArch(arch); {

@@ -44,7 +44,7 @@ func judgeVenv(j *judge, n Need) Finding {
 	case p.Ensurepip:
 		return f.gotf("ensurepip of %s", p.Exe)
 	}
-	return f.unmet(n.Level, "neither", j.install("venv")+"   or   "+j.d.Install.Command(System{ID: j.f.System.ID, Like: j.f.System.Like}, p, "pip")+" && python3 -m pip install uv")
+	return f.unmet(n.Level, "neither", j.install("venv"))
 }
 
 // judgePip: a way to install into the interpreter itself.

@@ -19,7 +19,6 @@ type Matrix struct {
 	CANNSource string         `yaml:"cann_source"`
 	Rows       []Row          `yaml:"rows"` // from new to old
 	Others     []Other        `yaml:"others"`
-	Floors     []FeatureFloor `yaml:"floors"`
 }
 
 // Since is the row that something came with.
@@ -79,14 +78,6 @@ type Other struct {
 	Key    string `yaml:"key"`
 	Value  string `yaml:"value"`
 	Source string `yaml:"source"`
-}
-
-// A FeatureFloor is what one feature needs.
-type FeatureFloor struct {
-	Feature string `yaml:"feature"`
-	Key     string `yaml:"key"`
-	Want    string `yaml:"want"`
-	Source  string `yaml:"source"`
 }
 
 func (r Row) value(key string) string {

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,7 +76,7 @@ func examine(t *testing.T, name string, files map[string]string, change ...func(
 	for _, c := range change {
 		c(&o)
 	}
-	r, err := Run(context.Background(), tg, o)
+	r, err := Run(t.Context(), tg, o)
 	if err != nil {
 		t.Fatal(err)
 	}
