@@ -7,10 +7,10 @@ import "bytes"
 // line itself. With several processes in one log, the lines of others are left
 // out; a line without a name belongs to all, because terminals wrap long lines.
 // Of a line that was redrawn only the last state is given.
-func (s *scanner) around(begin, stop int, key string, before, after int) (lines []string, numbers []int) {
+func (s *scanner) around(begin, stop int, key string, before, after int) (lines []line, numbers []int) {
 	room := maxNear - (stop - begin)
 	mine := func(l line) bool { return key == "" || l.key == "" || l.key == key }
-	var back []string
+	var back []line
 	var backAt []int
 	for end, off := begin, 0; end > 0 && len(back) < before && room > 0 && -off < 8*before; {
 		end--
@@ -22,7 +22,7 @@ func (s *scanner) around(begin, stop int, key string, before, after int) (lines 
 		start := low + 1 + bytes.LastIndexAny(s.buf[low:end], "\n\v")
 		room -= end - start + 1
 		if l := parseLine(string(s.buf[start:end])); last && mine(l) {
-			back, backAt = append(back, l.text), append(backAt, off)
+			back, backAt = append(back, l), append(backAt, off)
 		}
 		end = start
 	}
@@ -30,7 +30,7 @@ func (s *scanner) around(begin, stop int, key string, before, after int) (lines 
 		lines, numbers = append(lines, back[i]), append(numbers, backAt[i])
 	}
 	self := len(lines)
-	lines, numbers = append(lines, parseLine(string(s.buf[begin:stop])).text), append(numbers, 0)
+	lines, numbers = append(lines, parseLine(string(s.buf[begin:stop]))), append(numbers, 0)
 	for start, off := stop, 0; start < len(s.buf) && len(lines) <= self+after && room > 0 && off < 8*after; {
 		if s.buf[start] == '\n' {
 			off++
@@ -44,7 +44,7 @@ func (s *scanner) around(begin, stop int, key string, before, after int) (lines 
 		room -= end - start + 1
 		last := end == len(s.buf) || s.buf[end] == '\n'
 		if l := parseLine(string(s.buf[start:end])); last && mine(l) {
-			lines, numbers = append(lines, l.text), append(numbers, off)
+			lines, numbers = append(lines, l), append(numbers, off)
 		}
 		start = end
 	}

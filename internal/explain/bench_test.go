@@ -47,7 +47,11 @@ func BenchmarkLog(b *testing.B) {
 	colour := strings.ReplaceAll(build, "warning:", "\x1b[35m\x1b[Kwarning:\x1b[m\x1b[K")
 	progress := strings.Repeat("\r  10% |#####     | 12.3 MB/s eta 0:00:10", 5000) + "\n"
 	for _, c := range []struct{ name, text string }{
-		{"build", build}, {"serve", serve}, {"buildkit", buildkit}, {"colour", colour}, {"redraws", progress},
+		{"build", build},
+		{"serve", serve},
+		{"buildkit", buildkit},
+		{"colour", colour},
+		{"redraws", progress},
 		{"errors", strings.Repeat("make[1]: *** [Makefile:10: a.o] Error 1\n", 5000)},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -51,6 +51,18 @@ func fillAll(texts []string, values map[string]string) []string {
 	return out
 }
 
+// Summary is the cause of a rule in one line, with names in place of values.
+func (r Rule) Summary() string {
+	text := placeholder.ReplaceAllStringFunc(r.Why, func(s string) string {
+		m := placeholder.FindStringSubmatch(s)
+		if m[2] == "" {
+			return "<" + m[1] + ">"
+		}
+		return strings.Trim(m[2], "|~")
+	})
+	return strings.NewReplacer(" )", ")", "(; ", "(", "( ", "(").Replace(spaces.ReplaceAllString(text, " "))
+}
+
 // placeholders refuses a rule whose texts ask for a value that none of its
 // patterns can capture.
 func (r *Rule) placeholders() error {

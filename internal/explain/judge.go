@@ -138,12 +138,23 @@ func (s *scanner) judge(known map[string]string) Diagnosis {
 	}
 	s.set.finish(&d, best, known)
 	for _, f := range all {
-		if f.rule != best.rule && f.rule.Level != Success && f.rule.Level != Progress && f.rule.Level != Wrapper {
+		if f.rule != best.rule && f.tells(best) {
 			d.Also = append(d.Also, Other{f.rule.ID, f.at.line, fill(f.rule.Why, f.at.values)})
 		}
 	}
 	slices.SortStableFunc(d.Also, func(a, b Other) int { return cmp.Compare(a.Line, b.Line) })
 	return d
+}
+
+// tells is whether a finding adds something to the one that was picked.
+func (f *finding) tells(best *finding) bool {
+	switch f.rule.Level {
+	case Cause, Silent:
+		return f.at.line != best.at.line
+	case Weak:
+		return f.at.line > best.at.line+sameError || f.at.line < best.at.line-sameError
+	}
+	return false
 }
 
 // succeeded tells whether the log ends well in spite of what else it says. A

@@ -9,6 +9,7 @@ import (
 // A line is one line of a log as the rules see it.
 type line struct {
 	text string // without prefixes, quotes made alike
+	show string // without prefixes: what a person is shown
 	key  string // stream it belongs to: build step, process, rank, pod; "" when alone
 	soft bool   // the writer itself called it a warning or less
 }
@@ -69,7 +70,8 @@ func parseLine(raw string) line {
 			break
 		}
 	}
-	l.text = strings.TrimRight(quotes.Replace(l.text), " \t")
+	l.show = strings.TrimRight(l.text, " \t")
+	l.text = quotes.Replace(l.show)
 	l.soft = l.soft || softWord.MatchString(l.text)
 	return l
 }

@@ -198,12 +198,17 @@ func (s *scanner) settle() {
 // judgeLine asks the candidate patterns of one line.
 func (s *scanner) judgeLine(begin, stop int, ids []int, rewrite bool) {
 	raw := strings.ToValidUTF8(string(s.buf[begin:stop]), "\uFFFD")
+	shown := ""
 	if rewrite {
+		shown = parseLine(raw).show
 		raw = s.set.rewrite.Replace(lost.ReplaceAllString(raw, ""))
 		s.work += 3 * int64(len(raw))
 		ids = s.set.candidates(raw)
 	}
 	l := parseLine(raw)
+	if shown != "" {
+		l.show = shown
+	}
 	text := withSymbol(l.text)
 	for _, id := range ids {
 		p := s.set.patterns[id]
@@ -217,7 +222,7 @@ func (s *scanner) judgeLine(begin, stop int, ids []int, rewrite bool) {
 			continue
 		}
 		at := s.lineOf(begin)
-		sg := sighting{line: at, soft: l.soft, key: l.key, values: groups(nil, p.re, m), evidence: []Evidence{{at, l.text}}}
+		sg := sighting{line: at, soft: l.soft, key: l.key, values: groups(nil, p.re, m), evidence: []Evidence{{at, l.show}}}
 		if !p.log && !s.confirm(&s.set.rules[p.rule], text, &sg, begin, stop) {
 			continue
 		}
@@ -238,7 +243,11 @@ func (s *scanner) confirm(r *compiled, text string, sg *sighting, begin, stop in
 		return true
 	}
 	near, offset := s.around(begin, stop, sg.key, r.Near.Before, r.Near.After)
-	joined := strings.Join(near, "\n")
+	texts := make([]string, len(near))
+	for i, l := range near {
+		texts[i] = l.text
+	}
+	joined := strings.Join(texts, "\n")
 	find := func(re *regexp.Regexp) bool {
 		s.work += int64(len(joined))
 		loc := re.FindStringSubmatchIndex(joined)
@@ -248,7 +257,7 @@ func (s *scanner) confirm(r *compiled, text string, sg *sighting, begin, stop in
 		m := re.FindStringSubmatch(joined)
 		sg.values = groups(sg.values, re, m)
 		for i := strings.Count(joined[:loc[0]], "\n"); i <= strings.Count(joined[:loc[1]], "\n"); i++ {
-			sg.add(Evidence{sg.line + offset[i], near[i]})
+			sg.add(Evidence{sg.line + offset[i], near[i].show})
 		}
 		return true
 	}
