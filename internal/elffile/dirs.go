@@ -46,11 +46,11 @@ func parseCache(b []byte) []cacheEntry {
 		if int64(off) >= int64(len(b)) {
 			return ""
 		}
-		s := b[off:]
-		if i := bytes.IndexByte(s, 0); i >= 0 {
-			return string(s[:i])
+		s, _, ok := bytes.Cut(b[off:], []byte{0})
+		if !ok {
+			return ""
 		}
-		return ""
+		return string(s)
 	}
 	out := make([]cacheEntry, 0, n)
 	for i := range n {

@@ -21,11 +21,8 @@ type Loader struct {
 
 // NewLoader makes a Loader below root for a process with this LD_LIBRARY_PATH.
 func NewLoader(root, libraryPath string) *Loader {
-	l := &Loader{Root: root, Loaded: map[string]string{}}
-	for _, d := range strings.FieldsFunc(libraryPath, func(r rune) bool { return r == ':' || r == ';' }) {
-		l.LibraryPath = append(l.LibraryPath, d)
-	}
-	return l
+	dirs := strings.FieldsFunc(libraryPath, func(r rune) bool { return r == ':' || r == ';' })
+	return &Loader{Root: root, LibraryPath: dirs, Loaded: map[string]string{}}
 }
 
 // A Link is where one needed library was found, or why not.

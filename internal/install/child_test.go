@@ -39,8 +39,8 @@ func childMain(text string) int {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		panic(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// Not stopped: a signal after the commit must not turn success into a death.
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	p, err := Open(c.Prefix)
 	if err != nil {
 		panic(err)

@@ -145,6 +145,7 @@ func (n *notes) Start(_, name string, _ int64) report.Step {
 	n.Note(name)
 	return report.Discard.Start("", "", 0)
 }
+
 func (n *notes) Note(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

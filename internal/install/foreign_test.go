@@ -1,6 +1,7 @@
 package install
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -146,7 +147,7 @@ func refused(t testing.TB, err error) {
 	if report.ExitCode(err) != report.Unmet {
 		t.Fatalf("got exit code %d (%v), want 3", report.ExitCode(err), err)
 	}
-	if p, ok := err.(*report.Problem); ok && (p.Hint == "" || p.Got == "" || p.Want == "") {
+	if p, ok := errors.AsType[*report.Problem](err); ok && (p.Hint == "" || p.Got == "" || p.Want == "") {
 		t.Errorf("%+v: want a hint, what was found and what was expected", p)
 	}
 }

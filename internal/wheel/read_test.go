@@ -116,7 +116,7 @@ func TestReadRefuses(t *testing.T) {
 				}
 				return
 			}
-			for _, w := range strings.Split(tc.want, "|") {
+			for w := range strings.SplitSeq(tc.want, "|") {
 				if err != nil && strings.Contains(err.Error(), w) {
 					return
 				}
