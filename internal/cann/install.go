@@ -139,10 +139,8 @@ func kind(dir string) string {
 
 func anyExists(r rootfs.Root, dir string, names ...string) bool {
 	for _, n := range names {
-		for _, p := range r.Glob(dir + "/" + n) {
-			if r.Exists(p) {
-				return true
-			}
+		if slices.ContainsFunc(r.Glob(dir+"/"+n), r.Exists) {
+			return true
 		}
 	}
 	return false

@@ -79,9 +79,10 @@ func (j *judge) pipCommand(a Advice, keys []string) []string {
 	if len(specs) == 0 {
 		return nil
 	}
-	cmd := j.f.Python.pip() + " install " + strings.Join(specs, " ")
+	var cmd strings.Builder
+	cmd.WriteString(j.f.Python.pip() + " install " + strings.Join(specs, " "))
 	for _, u := range urls {
-		cmd += " --extra-index-url " + u
+		cmd.WriteString(" --extra-index-url " + u)
 	}
-	return []string{cmd}
+	return []string{cmd.String()}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,9 +133,7 @@ func nodes(kind string, names ...string) map[string]Node {
 func joined(all ...map[string]Node) map[string]Node {
 	out := map[string]Node{}
 	for _, m := range all {
-		for k, v := range m {
-			out[k] = v
-		}
+		maps.Copy(out, m)
 	}
 	return out
 }
@@ -178,13 +177,13 @@ func TestInsideAContainer(t *testing.T) {
 	r := judged(t, "ascend910b", f)
 	expect(t, r, "container-access", Warn, "permission denied", "--group-add 1000", "HwHiAiUser")
 	expect(t, r, "container-shm", Warn, "--shm-size")
-	text := ""
+	var text strings.Builder
 	for _, x := range r.Findings {
-		text += x.Name + ": " + x.Got + "; " + x.Hint + "\n"
+		text.WriteString(x.Name + ": " + x.Got + "; " + x.Hint + "\n")
 	}
 	for _, part := range []string{"/dev/davinci_manager: missing", "/dev/devmm_svm: a dir", "/etc/ascend_install.info: a dir", "-v /usr/local/Ascend/driver/lib64"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("lacks %q:\n%s", part, text)
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("lacks %q:\n%s", part, text.String())
 		}
 	}
 	// A container that was given no device is a build container: no complaint.

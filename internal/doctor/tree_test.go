@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,9 +34,7 @@ func debian() map[string]string {
 func with(trees ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, t := range trees {
-		for k, v := range t {
-			out[k] = v
-		}
+		maps.Copy(out, t)
 	}
 	return out
 }
