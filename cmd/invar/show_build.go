@@ -22,7 +22,7 @@ func showBuild(w io.Writer, r invar.BuildResult) {
 		fmt.Fprintf(w, "%-9s %s\n", "", line)
 	}
 	if r.Probe.Proved > 0 {
-		fmt.Fprintf(w, "\nready: import batch_invariant_ops            undo: invar rollback\n")
+		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  invar rollback\n", r.Receipt.Python.Exe)
 	}
 }
 

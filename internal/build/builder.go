@@ -30,6 +30,7 @@ type Builder struct {
 	logDir  string
 	work    string
 	slots   *semaphore.Weighted
+	tick    func()
 	jobs    int
 
 	mu    sync.Mutex
@@ -88,7 +89,9 @@ type Artifact struct {
 }
 
 // Make builds the step id and what it needs, and returns its one output.
-func (b *Builder) Make(ctx context.Context, id string) (Artifact, error) {
+// tick is called, from several goroutines, after each step that was run.
+func (b *Builder) Make(ctx context.Context, id string, tick func()) (Artifact, error) {
+	b.tick = tick
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := b.ensure(ctx, cancel, id)
@@ -144,6 +147,7 @@ func (b *Builder) finish(ctx context.Context, cancel context.CancelFunc, id stri
 	if t.action, err = b.carryOut(ctx, s, needs); err != nil {
 		return b.problem(s, err)
 	}
+	b.tick()
 	return nil
 }
 

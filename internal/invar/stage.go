@@ -3,6 +3,8 @@ package invar
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/invar-ops/invar/internal/build"
 	"github.com/invar-ops/invar/internal/host"
@@ -15,8 +17,9 @@ var finals = map[string]string{plan.Stage1: "stage1/pack", plan.Stage2: "stage2/
 
 // stage builds one artifact and hands it to put.
 func (s Session) stage(ctx context.Context, b *build.Builder, p plan.Plan, name string, put func(context.Context, string) error) error {
-	step := s.Progress.Start(name, "", 0)
-	a, err := b.Make(ctx, finals[name])
+	what, total := contents(p, name)
+	step := s.Progress.Start(name, what, total)
+	a, err := b.Make(ctx, finals[name], func() { step.Add(1) })
 	if err != nil {
 		step.Fail(err)
 		return err
@@ -32,6 +35,30 @@ func (s Session) stage(ctx context.Context, b *build.Builder, p plan.Plan, name 
 	}
 	step.Done(text)
 	return nil
+}
+
+// contents names what a stage compiles and counts its steps, for the bar.
+func contents(p plan.Plan, stage string) (string, int64) {
+	var parts []string
+	var n int64
+	for _, st := range p.Steps {
+		if st.Stage != stage {
+			continue
+		}
+		switch st.Kind {
+		case plan.Run, plan.Pack, plan.Wheel:
+			n++
+		default:
+			continue
+		}
+		if level, ok := strings.CutPrefix(st.Title, "kernels "); ok && !slices.Contains(parts, level) {
+			parts = append(parts, level)
+		}
+	}
+	if len(parts) == 0 {
+		return "extension:", n
+	}
+	return "kernels (" + strings.Join(parts, ", ") + "):", n
 }
 
 func kilo(n int64) string { return fmt.Sprintf("%d kB", (n+999)/1000) }

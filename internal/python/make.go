@@ -3,6 +3,7 @@ package python
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -121,6 +122,9 @@ func reach(ctx context.Context, index string) error {
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
+		}
+		if ue, ok := errors.AsType[*net.DNSError](err); ok {
+			return errors.New(ue.Err) // without the address of the resolver
 		}
 		return err
 	}
