@@ -38,6 +38,7 @@ class Native:
             ("why_count", ctypes.c_int32, []),
             ("why_text", text, [ctypes.c_int32]),
             ("original_calls", ctypes.c_uint64, [ctypes.c_int64, ctypes.c_int32]),
+            ("count_scalar_call", None, [ctypes.c_int64]),
             ("note_error", None, [text]),
         ):
             function = getattr(self._lib, f"invar_ops_{name}")
@@ -112,6 +113,10 @@ class Native:
             if count:
                 calls[_text(self._lib.invar_ops_why_text(why))] = count
         return calls
+
+    def count_scalar_call(self, index: int) -> None:
+        """Counts a call that goes to the original for its alpha or beta."""
+        self._lib.invar_ops_count_scalar_call(index)
 
     def note_error(self, error: BaseException) -> None:
         """Keeps the text of an original kernel's error for the C++ side."""

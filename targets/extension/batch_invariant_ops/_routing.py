@@ -131,7 +131,7 @@ class Router:
 
     def _scalar_override(self, route: Route) -> _Kernel:
         index, name = route.index, route.name
-        kernels = self._kernels
+        kernels, native = self._kernels, self._native
         functional = torch.ops.batch_invariant_ops._route_add.default
         in_place = torch.ops.batch_invariant_ops._route_add_out.default
 
@@ -139,6 +139,7 @@ class Router:
             self: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1, **kwargs: Tensor
         ) -> Any:
             if isinstance(beta, complex) or isinstance(alpha, complex):
+                native.count_scalar_call(index)
                 return kernels[name].call_boxed(_CPU, self, a, b, beta=beta, alpha=alpha, **kwargs)
             out = self if name.endswith("_") else kwargs.get("out")
             if out is None:

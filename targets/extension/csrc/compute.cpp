@@ -6,18 +6,18 @@ namespace invar {
 namespace {
 
 // The dtype check that every product shares.
-Why same_dtype(const Tensor &a, const View &va, const Tensor &b, const View &vb) {
-  if (!supported(a, va) || !supported(b, vb)) {
+Why same_dtype(const Arg &a, const Arg &b) {
+  if (!supported(a) || !supported(b)) {
     return Why::dtype;
   }
-  return va.dtype == vb.dtype ? Why::none : Why::mixed;
+  return a.v.dtype == b.v.dtype ? Why::none : Why::mixed;
 }
 
 int64_t row_step(const View &v, int64_t dim) { return dim < 0 ? 0 : v.strides[dim]; }
 
 // Dimensions row and col of t as a matrix; -1 is a dimension of size one.
-Operand matrix(const Tensor &t, const View &v, int64_t row, int64_t col) {
-  return {data(t), v.dtype, row_step(v, row), row_step(v, col)};
+Operand matrix(const Arg &t, int64_t row, int64_t col) {
+  return {data(t), t.v.dtype, row_step(t.v, row), row_step(t.v, col)};
 }
 
 // The step of dimension i (of ndim, counted in the result) of v expanded to it.
@@ -31,15 +31,15 @@ void set_addend(Gemm &g, const Addend &add, int64_t ndim, int64_t row, int64_t c
   if (add.c == nullptr || add.beta == 0.0F) {
     return;
   }
-  const View v = view(*add.c);
+  const View &v = add.c->v;
   g.beta = add.beta;
   g.c = {data(*add.c), v.dtype, row < 0 ? 0 : expanded_step(v, ndim, row),
          col < 0 ? 0 : expanded_step(v, ndim, col)};
 }
 
-void set_out(Gemm &g, const Tensor &out, const View &v, int64_t row, int64_t col) {
+void set_out(Gemm &g, const Arg &out, int64_t row, int64_t col) {
   g.out_data = mutable_data(out);
-  g.out = {nullptr, v.dtype, row_step(v, row), row_step(v, col)};
+  g.out = {nullptr, out.v.dtype, row_step(out.v, row), row_step(out.v, col)};
 }
 
 bool expands(const View &v, const Sizes &to) {
@@ -76,20 +76,20 @@ bool broadcast(const View &a, const View &b, Sizes &out) {
 
 }  // namespace
 
-Why check_mm(const Tensor &a, const Tensor &b) {
-  const View va = view(a);
-  const View vb = view(b);
-  const Why why = same_dtype(a, va, b, vb);
+Why check_mm(const Arg &a, const Arg &b) {
+  const View &va = a.v;
+  const View &vb = b.v;
+  const Why why = same_dtype(a, b);
   if (why != Why::none) {
     return why;
   }
   return va.dim == 2 && vb.dim == 2 && va.sizes[1] == vb.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_bmm(const Tensor &a, const Tensor &b) {
-  const View va = view(a);
-  const View vb = view(b);
-  const Why why = same_dtype(a, va, b, vb);
+Why check_bmm(const Arg &a, const Arg &b) {
+  const View &va = a.v;
+  const View &vb = b.v;
+  const Why why = same_dtype(a, b);
   if (why != Why::none) {
     return why;
   }
@@ -98,30 +98,30 @@ Why check_bmm(const Tensor &a, const Tensor &b) {
              : Why::shape;
 }
 
-Why check_mv(const Tensor &a, const Tensor &x) {
-  const View va = view(a);
-  const View vx = view(x);
-  const Why why = same_dtype(a, va, x, vx);
+Why check_mv(const Arg &a, const Arg &x) {
+  const View &va = a.v;
+  const View &vx = x.v;
+  const Why why = same_dtype(a, x);
   if (why != Why::none) {
     return why;
   }
   return va.dim == 2 && vx.dim == 1 && va.sizes[1] == vx.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_dot(const Tensor &x, const Tensor &y) {
-  const View vx = view(x);
-  const View vy = view(y);
-  const Why why = same_dtype(x, vx, y, vy);
+Why check_dot(const Arg &x, const Arg &y) {
+  const View &vx = x.v;
+  const View &vy = y.v;
+  const Why why = same_dtype(x, y);
   if (why != Why::none) {
     return why;
   }
   return vx.dim == 1 && vy.dim == 1 && vx.sizes[0] == vy.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_matmul(const Tensor &a, const Tensor &b) {
-  const View va = view(a);
-  const View vb = view(b);
-  const Why why = same_dtype(a, va, b, vb);
+Why check_matmul(const Arg &a, const Arg &b) {
+  const View &va = a.v;
+  const View &vb = b.v;
+  const Why why = same_dtype(a, b);
   if (why != Why::none) {
     return why;
   }
@@ -133,40 +133,40 @@ Why check_matmul(const Tensor &a, const Tensor &b) {
   return va.sizes[va.dim - 1] == k && broadcast(va, vb, batch) ? Why::none : Why::shape;
 }
 
-Why check_add(const Tensor &c, const Tensor &a, const Sizes &product) {
-  const View vc = view(c);
-  const View va = view(a);
-  const Why why = same_dtype(c, vc, a, va);
+Why check_add(const Arg &c, const Arg &a, const Sizes &product) {
+  const View &vc = c.v;
+  const View &va = a.v;
+  const Why why = same_dtype(c, a);
   if (why != Why::none) {
     return why;
   }
   return expands(vc, product) ? Why::none : Why::shape;
 }
 
-Why check_linear(const Tensor &x, const Tensor &weight, const std::optional<Tensor> &bias) {
-  const View vx = view(x);
-  const View vw = view(weight);
-  const Why why = same_dtype(x, vx, weight, vw);
+Why check_linear(const Arg &x, const Arg &weight, const Arg *bias) {
+  const View &vx = x.v;
+  const View &vw = weight.v;
+  const Why why = same_dtype(x, weight);
   if (why != Why::none) {
     return why;
   }
   if (vx.dim == 0 || vw.dim != 2 || vx.sizes[vx.dim - 1] != vw.sizes[1]) {
     return Why::shape;
   }
-  if (!bias) {
+  if (bias == nullptr) {
     return Why::none;
   }
-  const View vb = view(*bias);
-  const Why bias_why = same_dtype(x, vx, *bias, vb);
+  const View &vb = bias->v;
+  const Why bias_why = same_dtype(x, *bias);
   if (bias_why != Why::none) {
     return bias_why;
   }
   return vb.dim == 1 && vb.sizes[0] == vw.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_reduce(const Tensor &x, const std::optional<Sizes> &dims, std::vector<bool> &mask) {
-  const View v = view(x);
-  if (!supported(x, v)) {
+Why check_reduce(const Arg &x, const std::optional<Sizes> &dims, std::vector<bool> &mask) {
+  const View &v = x.v;
+  if (!supported(x)) {
     return Why::dtype;
   }
   const bool all = !dims || dims->empty();
@@ -190,16 +190,16 @@ Why check_reduce(const Tensor &x, const std::optional<Sizes> &dims, std::vector<
   return Why::none;
 }
 
-Sizes mm_sizes(const Tensor &a, const Tensor &b) { return {view(a).sizes[0], view(b).sizes[1]}; }
+Sizes mm_sizes(const Arg &a, const Arg &b) { return {a.v.sizes[0], b.v.sizes[1]}; }
 
-Sizes bmm_sizes(const Tensor &a, const Tensor &b) {
-  const View va = view(a);
-  return {va.sizes[0], va.sizes[1], view(b).sizes[2]};
+Sizes bmm_sizes(const Arg &a, const Arg &b) {
+  const View &va = a.v;
+  return {va.sizes[0], va.sizes[1], b.v.sizes[2]};
 }
 
-Sizes matmul_sizes(const Tensor &a, const Tensor &b) {
-  const View va = view(a);
-  const View vb = view(b);
+Sizes matmul_sizes(const Arg &a, const Arg &b) {
+  const View &va = a.v;
+  const View &vb = b.v;
   Sizes sizes;
   broadcast(va, vb, sizes);
   if (va.dim > 1) {
@@ -211,8 +211,8 @@ Sizes matmul_sizes(const Tensor &a, const Tensor &b) {
   return sizes;
 }
 
-Sizes reduce_sizes(const Tensor &x, const std::vector<bool> &mask, bool keepdim) {
-  const View v = view(x);
+Sizes reduce_sizes(const Arg &x, const std::vector<bool> &mask, bool keepdim) {
+  const View &v = x.v;
   Sizes sizes;
   for (int64_t i = 0; i < v.dim; i++) {
     if (!mask[static_cast<size_t>(i)]) {
@@ -224,78 +224,78 @@ Sizes reduce_sizes(const Tensor &x, const std::vector<bool> &mask, bool keepdim)
   return sizes;
 }
 
-void mm_into(const Tensor &a, const Tensor &b, const Addend &add, const Tensor &out) {
-  const View va = view(a);
-  const View vb = view(b);
+void mm_into(const Arg &a, const Arg &b, const Addend &add, const Arg &out) {
+  const View &va = a.v;
+  const View &vb = b.v;
   Gemm g;
   g.m = va.sizes[0];
   g.k = va.sizes[1];
   g.n = vb.sizes[1];
-  g.a = matrix(a, va, 0, 1);
-  g.b = matrix(b, vb, 0, 1);
+  g.a = matrix(a, 0, 1);
+  g.b = matrix(b, 0, 1);
   set_addend(g, add, 2, 0, 1);
-  set_out(g, out, view(out), 0, 1);
+  set_out(g, out, 0, 1);
   run(std::move(g), "mm");
 }
 
-void bmm_into(const Tensor &a, const Tensor &b, const Addend &add, const Tensor &out) {
-  const View va = view(a);
-  const View vb = view(b);
-  const View vo = view(out);
+void bmm_into(const Arg &a, const Arg &b, const Addend &add, const Arg &out) {
+  const View &va = a.v;
+  const View &vb = b.v;
+  const View &vo = out.v;
   Gemm g;
   g.m = va.sizes[1];
   g.k = va.sizes[2];
   g.n = vb.sizes[2];
-  g.a = matrix(a, va, 1, 2);
-  g.b = matrix(b, vb, 1, 2);
+  g.a = matrix(a, 1, 2);
+  g.b = matrix(b, 1, 2);
   set_addend(g, add, 3, 1, 2);
-  set_out(g, out, vo, 1, 2);
-  const int64_t c = g.c.data != nullptr ? expanded_step(view(*add.c), 3, 0) : 0;
+  set_out(g, out, 1, 2);
+  const int64_t c = g.c.data != nullptr ? expanded_step(add.c->v, 3, 0) : 0;
   g.batch.push_back({va.sizes[0], va.strides[0], vb.strides[0], c, vo.strides[0]});
   run(std::move(g), "bmm");
 }
 
-void mv_into(const Tensor &a, const Tensor &x, const Addend &add, const Tensor &out) {
-  const View va = view(a);
+void mv_into(const Arg &a, const Arg &x, const Addend &add, const Arg &out) {
+  const View &va = a.v;
   Gemm g;
   g.m = va.sizes[0];
   g.k = va.sizes[1];
   g.n = 1;
-  g.a = matrix(a, va, 0, 1);
-  g.b = matrix(x, view(x), 0, -1);
+  g.a = matrix(a, 0, 1);
+  g.b = matrix(x, 0, -1);
   set_addend(g, add, 1, 0, -1);
-  set_out(g, out, view(out), 0, -1);
+  set_out(g, out, 0, -1);
   run(std::move(g), "mv");
 }
 
-void dot_into(const Tensor &x, const Tensor &y, const Tensor &out) {
-  const View vx = view(x);
+void dot_into(const Arg &x, const Arg &y, const Arg &out) {
+  const View &vx = x.v;
   Gemm g;
   g.m = 1;
   g.n = 1;
   g.k = vx.sizes[0];
-  g.a = matrix(x, vx, -1, 0);
-  g.b = matrix(y, view(y), 0, -1);
-  set_out(g, out, view(out), -1, -1);
+  g.a = matrix(x, -1, 0);
+  g.b = matrix(y, 0, -1);
+  set_out(g, out, -1, -1);
   run(std::move(g), "dot");
 }
 
-void matmul_into(const Tensor &a, const Tensor &b, const Tensor &out) {
-  const View va = view(a);
-  const View vb = view(b);
-  const View vo = view(out);
+void matmul_into(const Arg &a, const Arg &b, const Arg &out) {
+  const View &va = a.v;
+  const View &vb = b.v;
+  const View &vo = out.v;
   const bool has_row = va.dim > 1;
   const bool has_col = vb.dim > 1;
   Gemm g;
   g.m = has_row ? va.sizes[va.dim - 2] : 1;
   g.k = va.sizes[va.dim - 1];
   g.n = has_col ? vb.sizes[vb.dim - 1] : 1;
-  g.a = matrix(a, va, has_row ? va.dim - 2 : -1, va.dim - 1);
-  g.b = matrix(b, vb, has_col ? vb.dim - 2 : 0, has_col ? vb.dim - 1 : -1);
+  g.a = matrix(a, has_row ? va.dim - 2 : -1, va.dim - 1);
+  g.b = matrix(b, has_col ? vb.dim - 2 : 0, has_col ? vb.dim - 1 : -1);
   Sizes batch;
   broadcast(va, vb, batch);
   const auto n = static_cast<int64_t>(batch.size());
-  set_out(g, out, vo, has_row ? n : -1, has_col ? n + (has_row ? 1 : 0) : -1);
+  set_out(g, out, has_row ? n : -1, has_col ? n + (has_row ? 1 : 0) : -1);
   for (int64_t i = 0; i < n; i++) {
     // Counted with the two matrix dimensions, so that a vector has no batch.
     BatchDim d{batch[static_cast<size_t>(i)], 0, 0, 0, vo.strides[i]};
@@ -306,23 +306,23 @@ void matmul_into(const Tensor &a, const Tensor &b, const Tensor &out) {
   run(std::move(g), "matmul");
 }
 
-void linear_into(const Tensor &x, const Tensor &b, bool packed, int64_t n,
-                 const std::optional<Tensor> &bias, const Tensor &out) {
-  const View vx = view(x);
-  const View vb = view(b);
-  const View vo = view(out);
+void linear_into(const Arg &x, const Arg &b, bool packed, int64_t n,
+                 const Arg *bias, const Arg &out) {
+  const View &vx = x.v;
+  const View &vb = b.v;
+  const View &vo = out.v;
   const int64_t rows = vx.dim - 2;  // the dimension of rows; -1 for a vector
   Gemm g;
   g.m = vx.dim > 1 ? vx.sizes[rows] : 1;
   g.k = vx.sizes[vx.dim - 1];
   g.n = n;
-  g.a = matrix(x, vx, vx.dim > 1 ? rows : -1, vx.dim - 1);
+  g.a = matrix(x, vx.dim > 1 ? rows : -1, vx.dim - 1);
   g.b_packed = packed;
-  g.b = packed ? Operand{data(b), vb.dtype, 0, 0} : matrix(b, vb, 1, 0);
-  if (bias) {
-    set_addend(g, {&*bias, 1.0F, 1.0F}, 1, -1, 0);
+  g.b = packed ? Operand{data(b), vb.dtype, 0, 0} : matrix(b, 1, 0);
+  if (bias != nullptr) {
+    set_addend(g, {bias, 1.0F, 1.0F}, 1, -1, 0);
   }
-  set_out(g, out, vo, vx.dim > 1 ? rows : -1, vx.dim - 1);
+  set_out(g, out, vx.dim > 1 ? rows : -1, vx.dim - 1);
   for (int64_t i = 0; i < rows; i++) {
     g.batch.push_back({vx.sizes[i], vx.strides[i], 0, 0, vo.strides[i]});
   }

@@ -67,4 +67,5 @@ INVAR_OPS_API uint64_t invar_ops_original_calls(int64_t i, int32_t why) {
   return invar::original_calls(i, static_cast<invar::Why>(why));
 }
 
+INVAR_OPS_API void invar_ops_count_scalar_call(int64_t i) { invar::count_scalar_call(i); }
 INVAR_OPS_API void invar_ops_note_error(const char *text) { invar::note_error(text); }

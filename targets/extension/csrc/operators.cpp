@@ -27,24 +27,20 @@ using torch::headeronly::ScalarType;
 }
 
 template <class... Named>
-void require(const char *op, Why why, const Named &...named) {
+void require(const char *op, Why why, const Named &...args) {
   if (why != Why::none) [[unlikely]] {
     std::string got;
-    ((got += (got.empty() ? "" : ", ") + describe(named.first, view(*named.second))), ...);
+    ((got += (got.empty() ? "" : ", ") + describe(args.first, args.second->v)), ...);
     refuse(op, why, got);
   }
 }
 
-std::pair<const char *, const Tensor *> arg(const char *name, const Tensor &t) {
-  return {name, &t};
-}
-
-int32_t dtype_of(const Tensor &t) { return view(t).torch_dtype; }
+std::pair<const char *, const Arg *> named(const char *name, const Arg &x) { return {name, &x}; }
 
 // The dtype of a result: the one asked for, else the input's.
-int32_t result_dtype(const char *op, const Tensor &x, const std::optional<ScalarType> &wanted) {
+int32_t result_dtype(const char *op, const Arg &x, const std::optional<ScalarType> &wanted) {
   if (!wanted) {
-    return dtype_of(x);
+    return x.v.torch_dtype;
   }
   switch (*wanted) {
     case ScalarType::Float: return torch_dtype(INVAR_CPU_FLOAT32);
@@ -55,112 +51,132 @@ int32_t result_dtype(const char *op, const Tensor &x, const std::optional<Scalar
 }
 
 Tensor op_mm(const Tensor &self, const Tensor &mat2) {
-  require("mm", check_mm(self, mat2), arg("self", self), arg("mat2", mat2));
-  Tensor out = empty(mm_sizes(self, mat2), dtype_of(self));
-  mm_into(self, mat2, {}, out);
+  const Arg a(self);
+  const Arg b(mat2);
+  require("mm", check_mm(a, b), named("self", a), named("mat2", b));
+  Tensor out = empty(mm_sizes(a, b), a.v.torch_dtype);
+  mm_into(a, b, {}, Arg(out));
   return out;
 }
 
 Tensor op_bmm(const Tensor &self, const Tensor &mat2) {
-  require("bmm", check_bmm(self, mat2), arg("self", self), arg("mat2", mat2));
-  Tensor out = empty(bmm_sizes(self, mat2), dtype_of(self));
-  bmm_into(self, mat2, {}, out);
+  const Arg a(self);
+  const Arg b(mat2);
+  require("bmm", check_bmm(a, b), named("self", a), named("mat2", b));
+  Tensor out = empty(bmm_sizes(a, b), a.v.torch_dtype);
+  bmm_into(a, b, {}, Arg(out));
   return out;
 }
 
 Tensor op_addmm(const Tensor &self, const Tensor &mat1, const Tensor &mat2, double beta,
                 double alpha) {
-  require("addmm", check_mm(mat1, mat2), arg("mat1", mat1), arg("mat2", mat2));
-  const Sizes sizes = mm_sizes(mat1, mat2);
-  require("addmm", check_add(self, mat1, sizes), arg("self", self), arg("mat1", mat1),
-          arg("mat2", mat2));
-  Tensor out = empty(sizes, dtype_of(mat1));
-  mm_into(mat1, mat2, {&self, static_cast<float>(beta), static_cast<float>(alpha)}, out);
+  const Arg c(self);
+  const Arg a(mat1);
+  const Arg b(mat2);
+  require("addmm", check_mm(a, b), named("mat1", a), named("mat2", b));
+  const Sizes sizes = mm_sizes(a, b);
+  require("addmm", check_add(c, a, sizes), named("self", c), named("mat1", a), named("mat2", b));
+  Tensor out = empty(sizes, a.v.torch_dtype);
+  mm_into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, Arg(out));
   return out;
 }
 
 Tensor op_matmul(const Tensor &self, const Tensor &other) {
-  require("matmul", check_matmul(self, other), arg("self", self), arg("other", other));
-  Tensor out = empty(matmul_sizes(self, other), dtype_of(self));
-  matmul_into(self, other, out);
+  const Arg a(self);
+  const Arg b(other);
+  require("matmul", check_matmul(a, b), named("self", a), named("other", b));
+  Tensor out = empty(matmul_sizes(a, b), a.v.torch_dtype);
+  matmul_into(a, b, Arg(out));
   return out;
 }
 
-Sizes linear_sizes(const Tensor &input, int64_t n) {
-  const View v = view(input);
-  Sizes sizes(v.sizes, v.sizes + v.dim);
+std::optional<Arg> optional_arg(const std::optional<Tensor> &t) {
+  return t ? std::optional<Arg>(*t) : std::nullopt;
+}
+
+const Arg *pointer(const std::optional<Arg> &x) { return x ? &*x : nullptr; }
+
+Sizes linear_sizes(const Arg &input, int64_t n) {
+  Sizes sizes(input.v.sizes, input.v.sizes + input.v.dim);
   sizes.back() = n;
   return sizes;
 }
 
 Tensor op_linear(const Tensor &input, const Tensor &weight, const std::optional<Tensor> &bias) {
-  const Why why = check_linear(input, weight, bias);
-  if (bias) {
-    require("linear", why, arg("input", input), arg("weight", weight), arg("bias", *bias));
+  const Arg x(input);
+  const Arg w(weight);
+  const std::optional<Arg> b = optional_arg(bias);
+  const Why why = check_linear(x, w, pointer(b));
+  if (b) {
+    require("linear", why, named("input", x), named("weight", w), named("bias", *b));
   } else {
-    require("linear", why, arg("input", input), arg("weight", weight));
+    require("linear", why, named("input", x), named("weight", w));
   }
-  const int64_t n = view(weight).sizes[0];
-  Tensor out = empty(linear_sizes(input, n), dtype_of(input));
-  linear_into(input, weight, false, n, bias, out);
+  const int64_t n = w.v.sizes[0];
+  Tensor out = empty(linear_sizes(x, n), x.v.torch_dtype);
+  linear_into(x, w, false, n, pointer(b), Arg(out));
   return out;
 }
 
 Tensor op_pack(const Tensor &weight) {
-  const View v = view(weight);
-  require("pack", supported(weight, v) ? (v.dim == 2 ? Why::none : Why::shape) : Why::dtype,
-          arg("weight", weight));
-  const int64_t n = v.sizes[0];
-  const int64_t k = v.sizes[1];
+  const Arg w(weight);
+  require("pack", supported(w) ? (w.v.dim == 2 ? Why::none : Why::shape) : Why::dtype,
+          named("weight", w));
+  const int64_t n = w.v.sizes[0];
+  const int64_t k = w.v.sizes[1];
   const int64_t panels = stage1().mm_panels(n);
-  Tensor packed = empty({panels, k, INVAR_CPU_PANEL}, v.torch_dtype);
+  Tensor packed = empty({panels, k, INVAR_CPU_PANEL}, w.v.torch_dtype);
   // The weight [n, k] is the operand b [k, n] of x . b.
-  const invar_cpu_in b{data(weight), v.strides[1], v.strides[0], v.dtype, 0};
-  void *to = mutable_data(packed);
+  const invar_cpu_in b{data(w), w.v.strides[1], w.v.strides[0], w.v.dtype, 0};
+  void *to = mutable_data(Arg(packed));
   parallel_for(panels, 1 + (1 << 15) / (k * INVAR_CPU_PANEL + 1), [&](int64_t begin, int64_t end) {
     stage1_ok(stage1().pack(&b, n, k, to, begin, end), "pack");
   });
   return packed;
 }
 
+// What pack gave for a weight of out_features rows and x's last size.
+bool is_packed(const Arg &packed, const Arg &x, int64_t out_features) {
+  bool contiguous = false;
+  torch_ok(aoti_torch_is_contiguous(packed.t->get(), &contiguous), "linear_packed");
+  return contiguous && packed.v.dim == 3 && packed.v.sizes[2] == INVAR_CPU_PANEL &&
+         out_features >= 0 && packed.v.sizes[0] == stage1().mm_panels(out_features) &&
+         x.v.dim > 0 && x.v.sizes[x.v.dim - 1] == packed.v.sizes[1];
+}
+
 Tensor op_linear_packed(const Tensor &input, const Tensor &packed, int64_t out_features,
                         const std::optional<Tensor> &bias) {
   const char *op = "linear_packed";
-  const View vx = view(input);
-  const View vp = view(packed);
-  Why why = supported(input, vx) && supported(packed, vp) ? Why::none : Why::dtype;
-  if (why == Why::none && vx.dtype != vp.dtype) {
-    why = Why::mixed;
-  }
-  require(op, why, arg("input", input), arg("packed", packed));
-  const bool is_packed = vp.dim == 3 && vp.sizes[2] == INVAR_CPU_PANEL && out_features >= 0 &&
-                         vp.sizes[0] == stage1().mm_panels(out_features);
-  bool contiguous = false;
-  torch_ok(::aoti_torch_is_contiguous(packed.get(), &contiguous), op);
-  if (!is_packed || !contiguous || vx.dim == 0 || vx.sizes[vx.dim - 1] != vp.sizes[1]) {
+  const Arg x(input);
+  const Arg p(packed);
+  const std::optional<Arg> b = optional_arg(bias);
+  Why why = supported(x) && supported(p) ? Why::none : Why::dtype;
+  why = why == Why::none && x.v.dtype != p.v.dtype ? Why::mixed : why;
+  require(op, why, named("input", x), named("packed", p));
+  if (!is_packed(p, x, out_features)) {
     fail(op, " expects what pack(weight) gave, out_features = weight.size(0) and input[..., k]; got ",
-         describe("input", vx), ", ", describe("packed", vp), ", out_features: ", out_features);
+         describe("input", x.v), ", ", describe("packed", p.v), ", out_features: ", out_features);
   }
-  if (bias) {
-    const View vb = view(*bias);
-    why = !supported(*bias, vb) ? Why::dtype
-          : vb.dtype != vx.dtype ? Why::mixed
-          : vb.dim == 1 && vb.sizes[0] == out_features ? Why::none
-                                                       : Why::shape;
-    require(op, why, arg("input", input), arg("bias", *bias));
+  if (b) {
+    why = !supported(*b) ? Why::dtype
+          : b->v.dtype != x.v.dtype ? Why::mixed
+          : b->v.dim == 1 && b->v.sizes[0] == out_features ? Why::none
+                                                           : Why::shape;
+    require(op, why, named("input", x), named("bias", *b));
   }
-  Tensor out = empty(linear_sizes(input, out_features), vx.torch_dtype);
-  linear_into(input, packed, true, out_features, bias, out);
+  Tensor out = empty(linear_sizes(x, out_features), x.v.torch_dtype);
+  linear_into(x, p, true, out_features, pointer(b), Arg(out));
   return out;
 }
 
 Tensor reduce_op(const char *op, Reduction kind, const Tensor &self,
                  const std::optional<Sizes> &dims, bool keepdim,
                  const std::optional<ScalarType> &dtype) {
+  const Arg x(self);
   std::vector<bool> mask;
-  require(op, check_reduce(self, dims, mask), arg("self", self));
-  Tensor out = empty(reduce_sizes(self, mask, keepdim), result_dtype(op, self, dtype));
-  reduce(kind, self, mask, out, keepdim, op);
+  require(op, check_reduce(x, dims, mask), named("self", x));
+  Tensor out = empty(reduce_sizes(x, mask, keepdim), result_dtype(op, x, dtype));
+  reduce(kind, x, mask, Arg(out), keepdim, op);
   return out;
 }
 
@@ -176,15 +192,16 @@ Tensor op_mean(const Tensor &self, std::optional<Sizes> dim, bool keepdim,
 
 Tensor softmax_op(const char *op, Softmax kind, const Tensor &self, int64_t dim,
                   const std::optional<ScalarType> &dtype) {
-  View v = view(self);
-  require(op, supported(self, v) ? Why::none : Why::dtype, arg("self", self));
-  const std::optional<int64_t> along = wrap_dim(dim, v.dim);
+  const Arg x(self);
+  require(op, supported(x) ? Why::none : Why::dtype, named("self", x));
+  const std::optional<int64_t> along = wrap_dim(dim, x.v.dim);
   if (!along) {
-    fail(op, ": dim ", dim, " is out of range for ", describe("self", v));
+    fail(op, ": dim ", dim, " is out of range for ", describe("self", x.v));
   }
-  v.torch_dtype = result_dtype(op, self, dtype);
-  Tensor out = empty_like(v);
-  softmax(kind, self, *along, out, op);
+  View like = x.v;
+  like.torch_dtype = result_dtype(op, x, dtype);
+  Tensor out = empty_like(like);
+  softmax(kind, x, *along, Arg(out), op);
   return out;
 }
 
@@ -196,23 +213,27 @@ Tensor op_log_softmax(const Tensor &self, int64_t dim, std::optional<ScalarType>
   return softmax_op("log_softmax", Softmax::log, self, dim, dtype);
 }
 
-void check_norm(const char *op, const Tensor &x, const View &v, const Sizes &shape,
-                const std::optional<Tensor> &weight) {
-  require(op, supported(x, v) ? Why::none : Why::dtype, arg("input", x));
+bool ends_with(const View &v, const Sizes &shape) {
   const auto n = static_cast<int64_t>(shape.size());
   bool fits = n > 0 && n <= v.dim;
   for (int64_t i = 0; fits && i < n; i++) {
     fits = shape[static_cast<size_t>(i)] == v.sizes[v.dim - n + i];
   }
-  if (!fits) {
-    fail(op, ": normalized_shape must be the last sizes of the input; got ", describe("input", v),
-         " and ", n, " sizes in normalized_shape");
+  return fits;
+}
+
+void check_norm(const char *op, const Arg &x, const Sizes &shape, const Arg *weight) {
+  require(op, supported(x) ? Why::none : Why::dtype, named("input", x));
+  const auto n = static_cast<int64_t>(shape.size());
+  if (!ends_with(x.v, shape)) {
+    fail(op, ": normalized_shape must be the last sizes of the input; got ",
+         describe("input", x.v), " and ", n, " sizes in normalized_shape");
   }
-  if (weight) {
-    const View w = view(*weight);
-    require(op, supported(*weight, w) ? Why::none : Why::dtype, arg("weight", *weight));
-    if (shape_text(w) != shape_text({n, shape.data(), nullptr, 0, 0})) {
-      fail(op, ": weight must have the sizes of normalized_shape; got ", describe("weight", w));
+  if (weight != nullptr) {
+    require(op, supported(*weight) ? Why::none : Why::dtype, named("weight", *weight));
+    if (weight->v.dim != n || !ends_with(weight->v, shape)) {
+      fail(op, ": weight must have the sizes of normalized_shape; got ",
+           describe("weight", weight->v));
     }
   }
 }
@@ -222,15 +243,19 @@ float epsilon(const std::optional<double> &eps) {
   return eps ? static_cast<float>(*eps) : std::numeric_limits<float>::epsilon();
 }
 
+Sizes sizes_of(const View &v) { return {v.sizes, v.sizes + v.dim}; }
+
 Tensor op_rms_norm(const Tensor &input, Sizes normalized_shape, const std::optional<Tensor> &weight,
                    std::optional<double> eps) {
-  const View v = view(input);
-  check_norm("rms_norm", input, v, normalized_shape, weight);
-  Tensor out = empty(Sizes(v.sizes, v.sizes + v.dim), v.torch_dtype);
-  rms_norm({&input, nullptr, weight ? &*weight : nullptr, &out, nullptr,
-            static_cast<int64_t>(normalized_shape.size()), epsilon(eps)},
+  const Arg x(input);
+  const std::optional<Arg> w = optional_arg(weight);
+  check_norm("rms_norm", x, normalized_shape, pointer(w));
+  Tensor result = empty(sizes_of(x.v), x.v.torch_dtype);
+  const Arg out(result);
+  rms_norm({&x, nullptr, pointer(w), &out, nullptr, static_cast<int64_t>(normalized_shape.size()),
+            epsilon(eps)},
            "rms_norm");
-  return out;
+  return result;
 }
 
 std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &residual,
@@ -238,38 +263,40 @@ std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &re
                                            const std::optional<Tensor> &weight,
                                            std::optional<double> eps) {
   const char *op = "add_rms_norm";
-  const View v = view(input);
-  const View r = view(residual);
-  check_norm(op, input, v, normalized_shape, weight);
-  require(op, supported(residual, r) ? (r.dtype == v.dtype ? Why::none : Why::mixed) : Why::dtype,
-          arg("input", input), arg("residual", residual));
-  if (shape_text(v) != shape_text(r)) {
-    fail(op, ": input and residual must have the same sizes; got ", describe("input", v), ", ",
-         describe("residual", r));
+  const Arg x(input);
+  const Arg r(residual);
+  const std::optional<Arg> w = optional_arg(weight);
+  check_norm(op, x, normalized_shape, pointer(w));
+  require(op, supported(r) ? (r.v.dtype == x.v.dtype ? Why::none : Why::mixed) : Why::dtype,
+          named("input", x), named("residual", r));
+  if (sizes_of(x.v) != sizes_of(r.v)) {
+    fail(op, ": input and residual must have the same sizes; got ", describe("input", x.v), ", ",
+         describe("residual", r.v));
   }
-  const Sizes sizes(v.sizes, v.sizes + v.dim);
-  Tensor out = empty(sizes, v.torch_dtype);
-  Tensor sum = empty(sizes, v.torch_dtype);
-  rms_norm({&input, &residual, weight ? &*weight : nullptr, &out, &sum,
+  Tensor normed = empty(sizes_of(x.v), x.v.torch_dtype);
+  Tensor added = empty(sizes_of(x.v), x.v.torch_dtype);
+  const Arg out(normed);
+  const Arg residual_out(added);
+  rms_norm({&x, &r, pointer(w), &out, &residual_out,
             static_cast<int64_t>(normalized_shape.size()), epsilon(eps)},
            op);
-  return {out, sum};
+  return {normed, added};
 }
 
 // Breaks the contract on purpose; see invar_cpu_control_mm.
 Tensor op_control_mm(const Tensor &self, const Tensor &mat2) {
-  require("_control_mm", check_mm(self, mat2), arg("self", self), arg("mat2", mat2));
-  const View a = view(self);
-  const View b = view(mat2);
-  const Sizes sizes = mm_sizes(self, mat2);
-  Tensor out = empty(sizes, a.torch_dtype);
+  const Arg a(self);
+  const Arg b(mat2);
+  require("_control_mm", check_mm(a, b), named("self", a), named("mat2", b));
+  const Sizes sizes = mm_sizes(a, b);
+  Tensor out = empty(sizes, a.v.torch_dtype);
   invar_cpu_mm_args args{};
   args.m = sizes[0];
   args.n = sizes[1];
-  args.k = a.sizes[1];
-  args.a = {data(self), a.strides[0], a.strides[1], a.dtype, 0};
-  args.b = {data(mat2), b.strides[0], b.strides[1], b.dtype, 0};
-  args.out = {mutable_data(out), sizes[1], 1, a.dtype, 0};
+  args.k = a.v.sizes[1];
+  args.a = {data(a), a.v.strides[0], a.v.strides[1], a.v.dtype, 0};
+  args.b = {data(b), b.v.strides[0], b.v.strides[1], b.v.dtype, 0};
+  args.out = {mutable_data(Arg(out)), sizes[1], 1, a.v.dtype, 0};
   args.alpha = 1.0F;
   stage1_ok(stage1().control_mm(&args), "_control_mm");
   return out;

@@ -1,6 +1,7 @@
 #include "routing.h"
 
 #include "compute.h"
+#include "overlap.h"
 #include "rows.h"
 #include "stage1.h"
 
@@ -69,7 +70,14 @@ bool take(Id id, Why why) {
   return why == Why::none;
 }
 
-Why on() { return routing_on.load(std::memory_order_relaxed) ? Why::none : Why::off; }
+// Whether routing is disabled; then the call is counted as one for the original.
+bool off(Id id) {
+  if (routing_on.load(std::memory_order_relaxed)) [[likely]] {
+    return false;
+  }
+  take(id, Why::off);
+  return true;
+}
 
 // Hands the call to the kernel that was registered before.
 template <class... Args>
@@ -95,49 +103,58 @@ std::optional<IntHeaderOnlyArrayRef> list(const std::optional<Sizes> &dims) {
 
 // ---- out= ------------------------------------------------------------------
 
+Sizes sizes_of(const View &v) { return {v.sizes, v.sizes + v.dim}; }
+
 // Whether out can take a result of these sizes and dtype: it has them, or it is
 // empty and may be resized.
-Why check_out(const Tensor &out, const Sizes &sizes, int32_t dtype) {
-  const View v = view(out);
-  if (!supported(out, v) || v.torch_dtype != dtype) {
+Why check_out(const Arg &out, const Sizes &sizes, int32_t dtype) {
+  if (!supported(out) || out.v.torch_dtype != dtype) {
     return Why::out;
   }
   int64_t numel = 0;
-  torch_ok(aoti_torch_get_numel(out.get(), &numel), "read a tensor");
-  return numel == 0 || Sizes(v.sizes, v.sizes + v.dim) == sizes ? Why::none : Why::out;
+  torch_ok(aoti_torch_get_numel(out.t->get(), &numel), "read a tensor");
+  return numel == 0 || sizes_of(out.v) == sizes ? Why::none : Why::out;
 }
 
-// Lets fill write the result. It goes through a fresh tensor, so that out may
-// share memory with an input (addmm_) or with itself.
+void resize(const Tensor &t, const Sizes &sizes) {
+  std::array<StableIValue, 3> stack{from(t),
+                                    from(IntHeaderOnlyArrayRef(sizes.data(), sizes.size())),
+                                    from(std::nullopt)};
+  torch_ok(torch_call_dispatcher("aten::resize_", "", stack.data(), TORCH_ABI_VERSION),
+           "resize out");
+  (void)to<Tensor>(stack[0]);
+}
+
+// Lets fill write the result. Where out may share memory with an input (addmm_) or
+// with itself, that is a fresh tensor, copied over.
 template <class Fill>
-void write_out(const Tensor &out, const Sizes &sizes, const Fill &fill) {
-  const View v = view(out);
-  if (Sizes(v.sizes, v.sizes + v.dim) != sizes) {
-    std::array<StableIValue, 3> stack{from(out),
-                                      from(IntHeaderOnlyArrayRef(sizes.data(), sizes.size())),
-                                      from(std::nullopt)};
-    torch_ok(torch_call_dispatcher("aten::resize_", "", stack.data(), TORCH_ABI_VERSION),
-             "resize out");
-    (void)to<Tensor>(stack[0]);
+void write_out(const Tensor &out, const Sizes &sizes, std::initializer_list<const Arg *> inputs,
+               const Fill &fill) {
+  Arg to(out);
+  if (sizes_of(to.v) != sizes) {
+    resize(out, sizes);
+    to = Arg(out);
   }
-  const Tensor result = empty(sizes, v.torch_dtype);
-  fill(result);
+  if (writable_in_place(to, inputs)) {
+    fill(to);
+    return;
+  }
+  const Tensor result = empty(sizes, to.v.torch_dtype);
+  fill(Arg(result));
   torch_ok(aoti_torch_copy_(out.get(), result.get(), 0), "copy into out");
 }
-
-int32_t dtype_of(const Tensor &t) { return view(t).torch_dtype; }
 
 // ---- products --------------------------------------------------------------
 
 struct Product {
-  Why (*check)(const Tensor &, const Tensor &);
-  Sizes (*sizes)(const Tensor &, const Tensor &);
-  void (*into)(const Tensor &, const Tensor &, const Addend &, const Tensor &);
+  Why (*check)(const Arg &, const Arg &);
+  Sizes (*sizes)(const Arg &, const Arg &);
+  void (*into)(const Arg &, const Arg &, const Addend &, const Arg &);
 };
 
-Sizes mv_sizes(const Tensor &a, const Tensor &) { return {view(a).sizes[0]}; }
-Sizes dot_sizes(const Tensor &, const Tensor &) { return {}; }
-void dot_add_into(const Tensor &a, const Tensor &b, const Addend &, const Tensor &out) {
+Sizes mv_sizes(const Arg &a, const Arg &) { return {a.v.sizes[0]}; }
+Sizes dot_sizes(const Arg &, const Arg &) { return {}; }
+void dot_add_into(const Arg &a, const Arg &b, const Addend &, const Arg &out) {
   dot_into(a, b, out);
 }
 
@@ -147,27 +164,35 @@ constexpr Product product_mv{check_mv, mv_sizes, mv_into};
 constexpr Product product_dot{check_dot, dot_sizes, dot_add_into};
 
 template <Id id, const Product &p>
-Tensor product(const Tensor &a, const Tensor &b) {
-  Why why = on();
-  why = why == Why::none ? p.check(a, b) : why;
-  if (!take(id, why)) {
-    return original(id, a, b);
+Tensor product(const Tensor &self, const Tensor &other) {
+  if (off(id)) {
+    return original(id, self, other);
   }
-  Tensor out = empty(p.sizes(a, b), dtype_of(a));
-  p.into(a, b, {}, out);
+  const Arg a(self);
+  const Arg b(other);
+  if (!take(id, p.check(a, b))) {
+    return original(id, self, other);
+  }
+  Tensor out = empty(p.sizes(a, b), a.v.torch_dtype);
+  p.into(a, b, {}, Arg(out));
   return out;
 }
 
 template <Id id, const Product &p>
-Tensor product_out(const Tensor &a, const Tensor &b, const Tensor &out) {
-  Why why = on();
-  why = why == Why::none ? p.check(a, b) : why;
+Tensor product_out(const Tensor &self, const Tensor &other, const Tensor &out) {
+  if (off(id)) {
+    original(id, self, other, out);
+    return out;
+  }
+  const Arg a(self);
+  const Arg b(other);
+  Why why = p.check(a, b);
   const Sizes sizes = why == Why::none ? p.sizes(a, b) : Sizes{};
-  why = why == Why::none ? check_out(out, sizes, dtype_of(a)) : why;
+  why = why == Why::none ? check_out(Arg(out), sizes, a.v.torch_dtype) : why;
   if (!take(id, why)) {
-    original(id, a, b, out);
+    original(id, self, other, out);
   } else {
-    write_out(out, sizes, [&](const Tensor &to) { p.into(a, b, {}, to); });
+    write_out(out, sizes, {&a, &b}, [&](const Arg &to) { p.into(a, b, {}, to); });
   }
   return out;
 }
@@ -183,10 +208,8 @@ const Product &product_of(Id id) {
   }
 }
 
-Why check_added(const Product &p, const Tensor &c, const Tensor &a, const Tensor &b,
-                Sizes &sizes) {
-  Why why = on();
-  why = why == Why::none ? p.check(a, b) : why;
+Why check_added(const Product &p, const Arg &c, const Arg &a, const Arg &b, Sizes &sizes) {
+  const Why why = p.check(a, b);
   if (why != Why::none) {
     return why;
   }
@@ -195,31 +218,43 @@ Why check_added(const Product &p, const Tensor &c, const Tensor &a, const Tensor
 }
 
 // None when the call is not routed.
-std::optional<Tensor> route_add(int64_t index, const Tensor &c, const Tensor &a, const Tensor &b,
-                                double beta, double alpha) {
+std::optional<Tensor> route_add(int64_t index, const Tensor &self, const Tensor &mat1,
+                                const Tensor &mat2, double beta, double alpha) {
   const Id id = static_cast<Id>(index);
   const Product &p = product_of(id);
+  if (off(id)) {
+    return std::nullopt;
+  }
+  const Arg c(self);
+  const Arg a(mat1);
+  const Arg b(mat2);
   Sizes sizes;
   if (!take(id, check_added(p, c, a, b, sizes))) {
     return std::nullopt;
   }
-  Tensor out = empty(sizes, dtype_of(a));
-  p.into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, out);
+  Tensor out = empty(sizes, a.v.torch_dtype);
+  p.into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, Arg(out));
   return out;
 }
 
 // False when the call is not routed; out is then as it was.
-bool route_add_out(int64_t index, const Tensor &c, const Tensor &a, const Tensor &b, double beta,
-                   double alpha, const Tensor &out) {
+bool route_add_out(int64_t index, const Tensor &self, const Tensor &mat1, const Tensor &mat2,
+                   double beta, double alpha, const Tensor &out) {
   const Id id = static_cast<Id>(index);
   const Product &p = product_of(id);
+  if (off(id)) {
+    return false;
+  }
+  const Arg c(self);
+  const Arg a(mat1);
+  const Arg b(mat2);
   Sizes sizes;
   Why why = check_added(p, c, a, b, sizes);
-  why = why == Why::none ? check_out(out, sizes, dtype_of(a)) : why;
+  why = why == Why::none ? check_out(Arg(out), sizes, a.v.torch_dtype) : why;
   if (!take(id, why)) {
     return false;
   }
-  write_out(out, sizes, [&](const Tensor &to) {
+  write_out(out, sizes, {&c, &a, &b}, [&](const Arg &to) {
     p.into(a, b, {&c, static_cast<float>(beta), static_cast<float>(alpha)}, to);
   });
   return true;
@@ -227,39 +262,42 @@ bool route_add_out(int64_t index, const Tensor &c, const Tensor &a, const Tensor
 
 // ---- softmax ---------------------------------------------------------------
 
-Why check_softmax(const Tensor &x, int64_t dim, bool half_to_float) {
-  if (on() != Why::none) {
-    return Why::off;
-  }
-  const View v = view(x);
-  if (!supported(x, v)) {
+Why check_softmax(const Arg &x, int64_t dim, bool half_to_float) {
+  if (!supported(x)) {
     return Why::dtype;
   }
-  return half_to_float || !wrap_dim(dim, v.dim) ? Why::shape : Why::none;
+  return half_to_float || !wrap_dim(dim, x.v.dim) ? Why::shape : Why::none;
 }
 
 template <Id id, Softmax kind>
-Tensor softmax_route(const Tensor &x, int64_t dim, bool half_to_float) {
-  if (!take(id, check_softmax(x, dim, half_to_float))) {
-    return original(id, x, dim, half_to_float);
+Tensor softmax_route(const Tensor &self, int64_t dim, bool half_to_float) {
+  if (off(id)) {
+    return original(id, self, dim, half_to_float);
   }
-  const View v = view(x);
-  Tensor out = empty_like(v);
-  softmax(kind, x, *wrap_dim(dim, v.dim), out, routes[id].op);
+  const Arg x(self);
+  if (!take(id, check_softmax(x, dim, half_to_float))) {
+    return original(id, self, dim, half_to_float);
+  }
+  Tensor out = empty_like(x.v);
+  softmax(kind, x, *wrap_dim(dim, x.v.dim), Arg(out), routes[id].op);
   return out;
 }
 
 template <Id id, Softmax kind>
-Tensor softmax_route_out(const Tensor &x, int64_t dim, bool half_to_float, const Tensor &out) {
-  const View v = view(x);
-  const Sizes sizes(v.sizes, v.sizes + v.dim);
+Tensor softmax_route_out(const Tensor &self, int64_t dim, bool half_to_float, const Tensor &out) {
+  if (off(id)) {
+    original(id, self, dim, half_to_float, out);
+    return out;
+  }
+  const Arg x(self);
+  const Sizes sizes = sizes_of(x.v);
   Why why = check_softmax(x, dim, half_to_float);
-  why = why == Why::none ? check_out(out, sizes, v.torch_dtype) : why;
+  why = why == Why::none ? check_out(Arg(out), sizes, x.v.torch_dtype) : why;
   if (!take(id, why)) {
-    original(id, x, dim, half_to_float, out);
+    original(id, self, dim, half_to_float, out);
   } else {
-    write_out(out, sizes, [&](const Tensor &to) {
-      softmax(kind, x, *wrap_dim(dim, v.dim), to, routes[id].op);
+    write_out(out, sizes, {&x}, [&](const Arg &to) {
+      softmax(kind, x, *wrap_dim(dim, x.v.dim), to, routes[id].op);
     });
   }
   return out;
@@ -267,17 +305,15 @@ Tensor softmax_route_out(const Tensor &x, int64_t dim, bool half_to_float, const
 
 // ---- sum, mean -------------------------------------------------------------
 
-Why check_reduction(const Tensor &x, const std::optional<Sizes> &dims,
+// result becomes the dtype of the result.
+Why check_reduction(const Arg &x, const std::optional<Sizes> &dims,
                     const std::optional<ScalarType> &dtype, std::vector<bool> &mask,
                     int32_t &result) {
-  if (on() != Why::none) {
-    return Why::off;
-  }
   const Why why = check_reduce(x, dims, mask);
   if (why != Why::none) {
     return why;
   }
-  result = dtype_of(x);
+  result = x.v.torch_dtype;
   if (dtype) {
     switch (*dtype) {
       case ScalarType::Float: result = torch_dtype(INVAR_CPU_FLOAT32); break;
@@ -290,32 +326,44 @@ Why check_reduction(const Tensor &x, const std::optional<Sizes> &dims,
 }
 
 template <Id id, Reduction kind>
-Tensor reduction(const Tensor &x, std::optional<Sizes> dims, bool keepdim,
+Tensor reduction(const Tensor &self, std::optional<Sizes> dims, bool keepdim,
                  std::optional<ScalarType> dtype) {
+  if (off(id)) {
+    return original(id, self, list(dims), keepdim, dtype);
+  }
+  const Arg x(self);
   std::vector<bool> mask;
   int32_t result = 0;
   if (!take(id, check_reduction(x, dims, dtype, mask, result))) {
-    return original(id, x, list(dims), keepdim, dtype);
+    return original(id, self, list(dims), keepdim, dtype);
   }
   Tensor out = empty(reduce_sizes(x, mask, keepdim), result);
-  reduce(kind, x, mask, out, keepdim, routes[id].op);
+  reduce(kind, x, mask, Arg(out), keepdim, routes[id].op);
   return out;
 }
 
 template <Id id, Reduction kind>
-Tensor reduction_out(const Tensor &x, std::optional<Sizes> dims, bool keepdim,
+Tensor reduction_out(const Tensor &self, std::optional<Sizes> dims, bool keepdim,
                      std::optional<ScalarType> dtype, const Tensor &out) {
+  if (off(id)) {
+    original(id, self, list(dims), keepdim, dtype, out);
+    return out;
+  }
+  const Arg x(self);
   std::vector<bool> mask;
   int32_t result = 0;
   Why why = check_reduction(x, dims, dtype, mask, result);
   const Sizes sizes = why == Why::none ? reduce_sizes(x, mask, keepdim) : Sizes{};
-  // Without dtype= the result has out's own.
-  why = why == Why::none ? check_out(out, sizes, dtype ? result : dtype_of(out)) : why;
+  if (why == Why::none) {
+    const Arg to(out);
+    // Without dtype= the result has out's own.
+    why = check_out(to, sizes, dtype ? result : to.v.torch_dtype);
+  }
   if (!take(id, why)) {
-    original(id, x, list(dims), keepdim, dtype, out);
+    original(id, self, list(dims), keepdim, dtype, out);
   } else {
-    write_out(out, sizes,
-              [&](const Tensor &to) { reduce(kind, x, mask, to, keepdim, routes[id].op); });
+    write_out(out, sizes, {&x},
+              [&](const Arg &to) { reduce(kind, x, mask, to, keepdim, routes[id].op); });
   }
   return out;
 }
@@ -419,6 +467,8 @@ bool routes_registered() {
   const std::lock_guard<std::mutex> hold(registry_lock);
   return registry != nullptr;
 }
+
+void count_scalar_call(int64_t index) { take(static_cast<Id>(index), Why::scalar); }
 
 void note_error(const std::string &text) { last_error = text; }
 

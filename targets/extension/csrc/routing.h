@@ -43,6 +43,9 @@ void register_routes();
 void unregister_routes();
 bool routes_registered();
 
+// Counts a call that the Python side hands to the original for its alpha or beta.
+void count_scalar_call(int64_t index);
+
 // Text of the error that the original kernel raised in this thread; the call that
 // went to it then throws it.
 void note_error(const std::string &text);

@@ -98,10 +98,10 @@ void run(RowJob job, const char *op) {
 
 }  // namespace
 
-void reduce(Reduction kind, const Tensor &x, const std::vector<bool> &reduced, const Tensor &out,
+void reduce(Reduction kind, const Arg &x, const std::vector<bool> &reduced, const Arg &out,
             bool keepdim, const char *op) {
-  const View vx = view(x);
-  const View vo = view(out);
+  const View &vx = x.v;
+  const View &vo = out.v;
   RowJob job{kind == Reduction::sum ? stage1().sum : stage1().mean,
              {},
              {},
@@ -122,9 +122,9 @@ void reduce(Reduction kind, const Tensor &x, const std::vector<bool> &reduced, c
   run(std::move(job), op);
 }
 
-void softmax(Softmax kind, const Tensor &x, int64_t dim, const Tensor &out, const char *op) {
-  const View vx = view(x);
-  const View vo = view(out);
+void softmax(Softmax kind, const Arg &x, int64_t dim, const Arg &out, const char *op) {
+  const View &vx = x.v;
+  const View &vo = out.v;
   RowJob job{kind == Softmax::plain ? stage1().softmax : stage1().log_softmax,
              {},
              {},
@@ -157,8 +157,8 @@ struct NormJob {
 
 // The weight as one row: in place where its elements are equally spaced, else
 // copied into `copy`.
-invar_cpu_in weight_row(const Tensor &weight, std::vector<char> &copy) {
-  const View v = view(weight);
+invar_cpu_in weight_row(const Arg &weight, std::vector<char> &copy) {
+  const View &v = weight.v;
   std::vector<RowDim> dims;
   for (int64_t i = 0; i < v.dim; i++) {
     dims.push_back({v.sizes[i], {v.strides[i]}});
@@ -219,11 +219,11 @@ void norm_run(const NormJob &job, const Steps &offset, int64_t n, const Steps &s
 }  // namespace
 
 void rms_norm(const Norm &norm, const char *op) {
-  const View x = view(*norm.x);
-  const View out = view(*norm.out);
+  const View &x = norm.x->v;
+  const View &out = norm.out->v;
   const bool add = norm.residual != nullptr;
-  const View residual = add ? view(*norm.residual) : x;
-  const View residual_out = add ? view(*norm.residual_out) : out;
+  const View &residual = add ? norm.residual->v : x;
+  const View &residual_out = add ? norm.residual_out->v : out;
   NormJob job;
   job.norm = &norm;
   for (int64_t i = 0; i < x.dim; i++) {

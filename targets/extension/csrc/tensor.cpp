@@ -70,26 +70,26 @@ View view(const Tensor &t) {
   return v;
 }
 
-bool supported(const Tensor &t, const View &v) {
-  if (v.dtype == no_dtype) {
+bool supported(const Arg &x) {
+  if (x.v.dtype == no_dtype) {
     return false;
   }
   int32_t device = 0;
   int32_t layout = 0;
-  torch_ok(aoti_torch_get_device_type(t.get(), &device), "read a tensor");
-  torch_ok(aoti_torch_get_layout(t.get(), &layout), "read a tensor");
+  torch_ok(aoti_torch_get_device_type(x.t->get(), &device), "read a tensor");
+  torch_ok(aoti_torch_get_layout(x.t->get(), &layout), "read a tensor");
   return device == device_cpu && layout == layout_strided;
 }
 
-const void *data(const Tensor &t) {
+const void *data(const Arg &x) {
   const void *p = nullptr;
-  torch_ok(torch_get_const_data_ptr(t.get(), &p), "read a tensor's memory");
+  torch_ok(torch_get_const_data_ptr(x.t->get(), &p), "read a tensor's memory");
   return p;
 }
 
-void *mutable_data(const Tensor &t) {
+void *mutable_data(const Arg &x) {
   void *p = nullptr;
-  torch_ok(torch_get_mutable_data_ptr(t.get(), &p), "write a tensor's memory");
+  torch_ok(torch_get_mutable_data_ptr(x.t->get(), &p), "write a tensor's memory");
   return p;
 }
 

@@ -27,11 +27,18 @@ struct View {
 
 View view(const Tensor &t);
 
-// True for a strided CPU tensor of a dtype that stage 1 knows.
-bool supported(const Tensor &t, const View &v);
+// A tensor with its view, read once: each question to libtorch is a call.
+struct Arg {
+  explicit Arg(const Tensor &tensor) : t(&tensor), v(view(tensor)) {}
+  const Tensor *t;  // borrowed
+  View v;
+};
 
-const void *data(const Tensor &t);
-void *mutable_data(const Tensor &t);
+// True for a strided CPU tensor of a dtype that stage 1 knows.
+bool supported(const Arg &x);
+
+const void *data(const Arg &x);
+void *mutable_data(const Arg &x);
 
 int64_t element_size(int32_t dtype);
 
