@@ -1,21 +1,19 @@
 package runpkg
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"io"
 	"runtime"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/invar-ops/invar/internal/runpkg/deflate"
 )
 
-// The bytes of a package depend on these and on the version of klauspost's
-// flate; changing them changes every package, but nothing can read less.
+// The bytes of a package depend on these and on package deflate: changing them
+// changes every package, but any gzip reads them.
 const (
-	gzipLevel = 7
-	blockSize = 512 << 10 // compressed on its own, by whichever worker is free
-	history   = 32 << 10  // what a block may refer back to: the window of deflate
+	blockSize = 512 << 10      // compressed on its own, by whichever worker is free
+	history   = deflate.Window // what a block may refer back to
 )
 
 // A gzipWriter makes one ordinary gzip member with several workers. The input
@@ -36,8 +34,7 @@ type block struct {
 	data  []byte // history, then what is to be compressed
 	from  int    // where the history ends
 	last  bool
-	out   bytes.Buffer
-	err   error
+	out   []byte
 	ready chan struct{}
 }
 
@@ -109,27 +106,11 @@ func (w *gzipWriter) Close() error {
 }
 
 func (w *gzipWriter) compress() {
-	z, err := flate.NewWriter(io.Discard, gzipLevel)
+	var z deflate.Encoder
 	for b := range w.jobs {
-		b.out.Reset()
-		if err != nil {
-			b.err = err
-		} else {
-			b.err = deflate(z, b)
-		}
+		b.out = z.Block(b.out[:0], b.data, b.from, b.last)
 		b.ready <- struct{}{}
 	}
-}
-
-func deflate(z *flate.Writer, b *block) error {
-	z.ResetDict(&b.out, b.data[:b.from])
-	if _, err := z.Write(b.data[b.from:]); err != nil {
-		return err
-	}
-	if b.last {
-		return z.Close()
-	}
-	return z.Flush() // ends on a byte, so that blocks can be joined
 }
 
 // flush writes the blocks in their order. After an error it only drains, so
@@ -140,10 +121,7 @@ func (w *gzipWriter) flush() {
 	for b := range w.ordered {
 		<-b.ready
 		if err == nil {
-			err = b.err
-		}
-		if err == nil {
-			_, err = w.out.Write(b.out.Bytes())
+			_, err = w.out.Write(b.out)
 		}
 		w.free <- b
 	}
