@@ -124,7 +124,7 @@ func judgeNPUDriver(j *judge, n Need) Finding {
 	f.Want = "installed, with libascend_hal.so"
 	for _, d := range j.d.Floors.Drivers {
 		if d.Target == j.t.Name && d.Vendor == "ascend" {
-			f.Want, f.Source = d.Product+" "+d.Want, d.Note+" ("+d.Source+")"
+			f.Want, f.Source = d.Product+" "+d.Want+", with libascend_hal.so", d.Note+" ("+d.Source+")"
 		}
 	}
 	d := j.f.Driver
@@ -140,7 +140,7 @@ func judgeNPUDriver(j *judge, n Need) Finding {
 			continue
 		}
 		if r, err := version.ParseRange(version.Driver, floor.Want, version.AllowPre); err == nil && !r.Contains(d.Version) {
-			return f.unmet(floor.Level, f.Got, "install driver and firmware "+floor.Want+" (HDK) and reboot")
+			return f.unmet(floor.Level, f.Got+"; the floor is "+floor.Note, "install driver and firmware "+floor.Want+" (HDK) and reboot")
 		}
 	}
 	return f
