@@ -5,6 +5,8 @@ package cann
 import (
 	"bufio"
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -43,14 +45,14 @@ func (i Info) First(keys ...string) string {
 }
 
 // running is the CANN version in the pairs of version.cfg, such as
-// runtime_running_version=[7.6.0.1.220:8.0.0]: component, then CANN.
+// runtime_running_version=[7.6.0.1.220:8.0.0]: component, then CANN. The
+// toolkit's own pair goes first, then that of any component.
 func (i Info) running() string {
-	for _, k := range []string{
-		"toolkit_running_version", "compiler_running_version", "runtime_running_version",
-		"opp_running_version", "nnae_running_version", "nnrt_running_version",
-	} {
-		v := strings.Trim(i[k], "[] ")
-		if _, cann, ok := strings.Cut(v, ":"); ok && cann != "" {
+	for _, k := range append([]string{"toolkit_running_version", "compiler_running_version", "runtime_running_version"}, slices.Sorted(maps.Keys(i))...) {
+		if !strings.HasSuffix(k, "_running_version") {
+			continue
+		}
+		if _, cann, ok := strings.Cut(strings.Trim(i[k], "[] "), ":"); ok && cann != "" {
 			return cann
 		}
 	}

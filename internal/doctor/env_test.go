@@ -149,7 +149,8 @@ func TestCUDAHome(t *testing.T) {
 	t.Parallel()
 	root := with(debian(), python311(), gcc("12"), toolkit128(), torch("2.11.0+cu128", "12.8"), map[string]string{"opt/cuda/lib64/libcudart.so.12": ""})
 	expect(t, examine(t, "cuda", root, env("CUDA_HOME=/opt/cuda")), "cuda-home", report.Fail, "/opt/cuda has none")
-	absent(t, examine(t, "cuda", root, env("CUDA_HOME=/usr/local/cuda-12.8")), "cuda-home")
+	absent(t, examine(t, "cuda", root, env("CUDA_HOME=/usr/local/cuda-12.8/", "CUDA_PATH=/usr/local/cuda")), "cuda-home")
+	expect(t, examine(t, "cuda", root, env("CUDA_PATH=/nowhere")), "cuda-home", report.Fail, "/nowhere has none")
 	expect(t, examine(t, "cuda", root, env("CUDA_VISIBLE_DEVICES=-1")), "env-visible", Warn)
 }
 

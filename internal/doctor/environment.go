@@ -108,7 +108,7 @@ func (j *judge) cudaHome() []Finding {
 		if v == "" {
 			continue
 		}
-		i := slices.IndexFunc(j.f.Toolkits, func(t Toolkit) bool { return t.Home == v && t.NVCC != "" })
+		i := slices.IndexFunc(j.f.Toolkits, func(t Toolkit) bool { return t.Real == j.f.Named[name].Real && t.NVCC != "" })
 		if i < 0 {
 			out = append(out, stops("cuda-home", name, "a toolkit with bin/nvcc", v+" has none",
 				"unset "+name+", or export it to a toolkit: "+j.compilerHint(), "torch takes it before nvcc on PATH"))

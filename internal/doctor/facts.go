@@ -131,6 +131,7 @@ type Vendor struct {
 // A Toolkit is one CUDA toolkit.
 type Toolkit struct {
 	Home    string `json:"home"`
+	Real    string `json:"real"` // Home with its links resolved
 	From    string `json:"from"` // CUDA_HOME, PATH, /usr/local, wheels
 	Version string `json:"version"`
 	Source  string `json:"source"` // what told the version

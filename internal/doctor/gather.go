@@ -266,7 +266,7 @@ func (g *gatherer) caBundles() []string {
 // named follows the paths that the environment mentions.
 func (g *gatherer) named() map[string]Target {
 	out := map[string]Target{}
-	for _, name := range append(slices.Clone(cannVariables), caVariables...) {
+	for _, name := range slices.Concat(cannVariables, caVariables, []string{"CUDA_HOME", "CUDA_PATH"}) {
 		if v := g.env[name]; v != "" {
 			out[name] = g.leads(v)
 		}

@@ -22,6 +22,7 @@ func (g *gatherer) cuda(f *Facts) {
 		}
 		seen[real] = true
 		if t, ok := g.toolkit(home, from); ok {
+			t.Real = real
 			f.Toolkits = append(f.Toolkits, t)
 		}
 	}
