@@ -73,19 +73,24 @@ func (s *set) finish(d *Diagnosis, f *finding, known map[string]string) {
 	if values == nil {
 		values = map[string]string{}
 	}
-	maps.Copy(values, f.at.values)
+	for k, v := range f.at.values {
+		values[k] = clip(v, maxValue)
+	}
+	safe := forShell(values)
 	r := f.rule
 	d.Rule, d.Family, d.Likely = r.ID, r.Family, r.Likely
 	d.Cause = fill(r.Why, values)
-	d.Evidence = f.at.evidence
-	d.Check, d.See, d.Bring = fillAll(r.Check, values), r.See, fillAll(r.Bring, values)
+	for _, e := range f.at.evidence {
+		d.Evidence = append(d.Evidence, Evidence{e.Line, clip(e.Text, maxEvidence)})
+	}
+	d.Check, d.See, d.Bring = fillAll(r.Check, safe), r.See, fillAll(r.Bring, values)
 	if r.Fix.Do == "" {
 		return
 	}
 	fix := r.Fix
 	fix.Do = fill(fix.Do, values)
-	fix.Run, fix.Apt, fix.Dnf, fix.Pip = fillAll(fix.Run, values), fillAll(fix.Apt, values), fillAll(fix.Dnf, values), fillAll(fix.Pip, values)
-	fix = s.packages.complete(fix, values)
+	fix.Run, fix.Apt, fix.Dnf, fix.Pip = fillAll(fix.Run, safe), fillAll(fix.Apt, safe), fillAll(fix.Dnf, safe), fillAll(fix.Pip, safe)
+	fix = s.packages.complete(fix, safe)
 	fix.Provides = ""
 	d.Fix = &fix
 }

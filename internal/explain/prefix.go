@@ -70,7 +70,7 @@ func parseLine(raw string) line {
 			break
 		}
 	}
-	l.show = strings.TrimRight(l.text, " \t")
+	l.show = strings.TrimRight(printable(l.text), " \t")
 	l.text = quotes.Replace(l.show)
 	l.soft = l.soft || softWord.MatchString(l.text)
 	return l
