@@ -80,7 +80,7 @@ func (j *judge) pipCommand(a Advice, keys []string) []string {
 		return nil
 	}
 	var cmd strings.Builder
-	cmd.WriteString(j.f.Python.pip() + " install " + strings.Join(specs, " "))
+	cmd.WriteString(j.f.Python.installer() + " " + strings.Join(specs, " "))
 	for _, u := range urls {
 		cmd.WriteString(" --extra-index-url " + u)
 	}

@@ -121,14 +121,14 @@ func (c CUDAData) wheels(torch string) []TorchWheel {
 }
 
 // compilerHint is how a compiler for CUDA minor ("13.2") is had.
-func (c CUDAData) compilerHint(minor, pip string) string {
+func (c CUDAData) compilerHint(minor, install string) string {
 	got, err := version.Parse(version.CUDA, minor)
 	if err != nil {
 		return ""
 	}
 	for _, w := range c.Compiler {
 		if !version.Less(got, version.MustParse(version.CUDA, w.From)) {
-			return strings.NewReplacer("{minor}", got.Base(2), "{dash}", strings.ReplaceAll(got.Base(2), ".", "-"), "{pip}", pip).Replace(w.Command)
+			return strings.NewReplacer("{minor}", got.Base(2), "{dash}", strings.ReplaceAll(got.Base(2), ".", "-"), "{install}", install).Replace(w.Command)
 		}
 	}
 	return ""

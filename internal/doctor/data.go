@@ -234,7 +234,7 @@ func (in Install) Command(s System, py Python, items ...string) string {
 		out = append(out, in.system(s, perManager))
 	}
 	if len(pip) > 0 {
-		out = append(out, py.pip()+" install "+strings.Join(pip, " "))
+		out = append(out, py.installer()+" "+strings.Join(pip, " "))
 	}
 	return strings.Join(out, "; ")
 }

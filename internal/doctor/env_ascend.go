@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/invar-ops/invar/internal/cann"
+	"github.com/invar-ops/invar/internal/version"
 )
 
 const setEnvSource = "CANN installation guide; vllm-ascend issues 262 and 130"
@@ -166,15 +167,20 @@ func (j *judge) noDriver() []Finding {
 
 // torchBesideNPU: torch_npu aborts at import beside a CUDA build of torch.
 func (j *judge) torchBesideNPU() []Finding {
-	if _, ok := j.f.Python.Dists["torch-npu"]; !ok || j.f.Python.CUDA == "" {
+	npu, ok := j.f.Python.Dists["torch-npu"]
+	if !ok || j.f.Python.CUDA == "" {
 		return nil
 	}
 	t := j.f.Python.Torch.Version
 	public, _, _ := strings.Cut(t, "+")
 	cmd := strings.Join(j.pipCommand(Advice{row: Row{Torch: public}}, []string{"torch"}), "; ")
-	return []Finding{stops("torch-cuda", "torch for torch_npu", "a build without CUDA", "torch "+t+" is built for CUDA "+j.f.Python.CUDA+
-		": torch_npu 2.10 aborts at import (Duplicated key 'pinned_reserve_segment_size_mb'), older ones load gigabytes of CUDA libraries",
-		cmd+" --force-reinstall --no-deps", "measured: torch 2.10.0 with torch_npu 2.10.0.post7")}
+	rule := j.d.Matrix.CUDATorch
+	got := "torch " + t + " is built for CUDA " + j.f.Python.CUDA
+	hint := cmd + " --force-reinstall --no-deps"
+	if within(version.PEP440, rule.Aborts, npu.Version) {
+		return []Finding{stops("torch-cuda", "torch for torch_npu", "a build without CUDA", got+": torch_npu "+npu.Version+" aborts at import, "+rule.Text, hint, rule.Source)}
+	}
+	return []Finding{caution("torch-cuda", "torch for torch_npu", got+": torch_npu "+npu.Version+" works with it and loads gigabytes of CUDA libraries; torch_npu "+rule.Aborts+" aborts", hint, rule.Source)}
 }
 
 // vendors: operator packages that hide each other, or that the loader misses.

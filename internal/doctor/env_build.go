@@ -66,11 +66,11 @@ func (j *judge) pip() []Finding {
 	}
 	for _, t := range p.Twice {
 		out = append(out, stops("dist-twice", "site-packages", "one version of each", t+": an installation was cut short or mixed",
-			p.pip()+" install --force-reinstall --no-deps "+strings.Fields(t)[0], "pip show and import then disagree"))
+			p.installer()+" --force-reinstall --no-deps "+strings.Fields(t)[0], "pip show and import then disagree"))
 	}
 	if p.FileTorch != "" && p.HasTorch() && !sameTorch(p.FileTorch, p.Torch.Version) {
 		out = append(out, stops("torch-files", "torch", "metadata and files of one version", "metadata says "+p.Torch.Version+", torch/version.py says "+p.FileTorch+": import gives the second",
-			p.pip()+" install --force-reinstall --no-deps torch=="+p.Torch.Version, "pip list against import"))
+			p.installer()+" --force-reinstall --no-deps torch=="+p.Torch.Version, "pip list against import"))
 	}
 	if p.PipOf != "" && p.Exe != "" && !samePython(p, p.PipOf) {
 		out = append(out, caution("pip-other", "pip on PATH", p.PipPath+" installs for "+p.PipOf+", not for "+p.Exe,

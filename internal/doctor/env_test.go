@@ -103,6 +103,11 @@ func TestTorchWithCUDABesideNPU(t *testing.T) {
 	t.Parallel()
 	root := with(ascendRoot(), torch("2.10.0", "12.8"))
 	expect(t, examine(t, "ascend910b", root, good()), "torch-cuda", report.Fail, "12.8", "torch==2.10.0+cpu", "pinned_reserve_segment_size_mb")
+	older := with(ascendRoot(), torch("2.9.0", "12.8"), dist("torch-npu", "2.9.0.post9"))
+	delete(older, site+"torch_npu-2.10.0.post4.dist-info/METADATA")
+	delete(older, site+"torch-2.10.0.dist-info/WHEEL")
+	delete(older, site+"torch-2.10.0.dist-info/METADATA")
+	expect(t, examine(t, "ascend910b", older, good()), "torch-cuda", Warn, "2.9.0.post9 works with it")
 }
 
 func TestVendors(t *testing.T) {

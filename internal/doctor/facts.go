@@ -90,6 +90,7 @@ type Python struct {
 	Tag       string             `json:"torch_tag"`          // platform tag of the installed torch
 	PipOf     string             `json:"pip_of"`             // interpreter that pip on PATH starts
 	PipPath   string             `json:"pip_path"`
+	UV        bool               `json:"uv"` // uv is on PATH
 	Problem   string             `json:"problem"`
 }
 
@@ -99,17 +100,20 @@ type Dist struct {
 	Dir     string `json:"dir"`
 }
 
-// pip is how something is installed for this interpreter. One that the system
+// installer is how something is installed for this interpreter. One that the system
 // manages refuses pip (PEP 668), and where there is none it will be the
 // system's: both get an environment first.
-func (p Python) pip() string {
+func (p Python) installer() string {
 	switch {
 	case p.Exe == "":
-		return "python3 -m venv /opt/venv && /opt/venv/bin/python -m pip"
+		return "python3 -m venv /opt/venv && /opt/venv/bin/python -m pip install"
 	case p.Managed != "" && !p.Venv:
-		return p.Exe + " -m venv /opt/venv && /opt/venv/bin/python -m pip"
+		return p.Exe + " -m venv /opt/venv && /opt/venv/bin/python -m pip install"
 	}
-	return p.Exe + " -m pip"
+	if _, ok := p.Dists["pip"]; !ok && p.UV { // environments of uv have no pip
+		return "uv pip install --python " + p.Exe
+	}
+	return p.Exe + " -m pip install"
 }
 
 // An ATB is one nnal installation.

@@ -141,6 +141,7 @@ func (g *gatherer) describe(p *Python) {
 	}
 	g.base(p)
 	p.PipPath, p.PipOf = g.pipOnPath()
+	p.UV = g.look("uv") != ""
 	p.Exe, p.Prefix, p.Purelib, p.Torch.Dir = g.show(p.Exe), g.show(p.Prefix), g.show(p.Purelib), g.show(p.Torch.Dir)
 	for i := range p.Paths {
 		p.Paths[i] = g.show(p.Paths[i])

@@ -32,7 +32,7 @@ func (j *judge) wantedCUDA() string {
 }
 
 func (j *judge) compilerHint() string {
-	return j.d.CUDA.compilerHint(j.wantedCUDA(), j.f.Python.pip())
+	return j.d.CUDA.compilerHint(j.wantedCUDA(), j.f.Python.installer())
 }
 
 func judgeNVCC(j *judge, n Need) Finding {
@@ -171,7 +171,7 @@ func (j *judge) torchAgainst(t Toolkit) []Finding {
 	f := j.versions("nvcc-torch", "nvcc and torch", "CUDA "+orText(cuda, "build of torch"), "torch cpp_extension; measured with nvcc wheels", false)
 	f.Got = "nvcc " + t.Version + ", torch " + j.f.Python.Torch.Version
 	if cuda == "" {
-		return []Finding{f.unmet("fail", f.Got+", a build without CUDA", j.f.Python.pip()+" install --force-reinstall torch   (from the index of your CUDA)")}
+		return []Finding{f.unmet("fail", f.Got+", a build without CUDA", j.f.Python.installer()+" --force-reinstall torch   (from the index of your CUDA)")}
 	}
 	a, err1 := version.Parse(version.CUDA, t.Version)
 	b, err2 := version.Parse(version.CUDA, cuda)

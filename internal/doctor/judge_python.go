@@ -88,7 +88,7 @@ func judgeTorch(j *judge, n Need) Finding {
 	}
 	f.Got = p.Torch.Version + " in " + p.Torch.Dir
 	if f.Want != "" && !within(version.PEP440, f.Want, p.Torch.Version) {
-		return f.unmet(n.Level, f.Got, p.pip()+" install 'torch"+strings.ReplaceAll(f.Want, " ", "")+"', or pass another --python")
+		return f.unmet(n.Level, f.Got, p.installer()+" 'torch"+strings.ReplaceAll(f.Want, " ", "")+"', or pass another --python")
 	}
 	return f
 }
@@ -101,7 +101,7 @@ func (j *judge) torchCommand() string {
 			return strings.Join(j.pipCommand(all[0], []string{"torch", "torch_npu"}), "; ")
 		}
 	}
-	return j.f.Python.pip() + " install 'torch" + strings.ReplaceAll(j.t.Python.Torch, " ", "") + "'"
+	return j.f.Python.installer() + " 'torch" + strings.ReplaceAll(j.t.Python.Torch, " ", "") + "'"
 }
 
 func judgePythonHeaders(j *judge, n Need) Finding {
@@ -147,7 +147,7 @@ func (j *judge) packageCommand(n Need) string {
 	if c := j.install(n.Item); c != "" {
 		return c
 	}
-	return j.f.Python.pip() + " install " + n.Item
+	return j.f.Python.installer() + " " + n.Item
 }
 
 func judgePackageOrTool(j *judge, n Need) Finding {

@@ -17,6 +17,7 @@ type Matrix struct {
 	Indexes    []Index        `yaml:"indexes"`
 	CANN       []CANNPackage  `yaml:"cann"`
 	CANNSource string         `yaml:"cann_source"`
+	CUDATorch  CUDATorch      `yaml:"cuda_torch"`
 	Rows       []Row          `yaml:"rows"` // from new to old
 	Others     []Other        `yaml:"others"`
 }
@@ -70,6 +71,13 @@ type CANNPackage struct {
 	Target  string `yaml:"target"`
 	Package string `yaml:"package"`
 	Image   string `yaml:"image"`
+}
+
+// CUDATorch says which torch_npu does not start beside a torch built for CUDA.
+type CUDATorch struct {
+	Aborts string `yaml:"aborts"` // range of torch_npu
+	Text   string `yaml:"text"`   // what it prints
+	Source string `yaml:"source"`
 }
 
 // An Other is a second reference that says something else than a row.
