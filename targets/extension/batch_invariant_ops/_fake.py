@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -152,7 +153,7 @@ def control_mm(self: Tensor, mat2: Tensor) -> Tensor:
     return mm(self, mat2)
 
 
-FAKES = {
+FAKES: dict[str, Callable[..., Any]] = {
     "mm": mm,
     "bmm": bmm,
     "addmm": addmm,

@@ -54,10 +54,11 @@ def python(tmp_path: Path) -> Run:
         site: Path = GENERATION / "site",
         env: dict[str, str] | None = None,
         interpreter: str = sys.executable,
+        arguments: list[str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("INVAR_CPU", "PYTHON"))}
         return subprocess.run(
-            [interpreter, "-c", code],
+            [interpreter, "-c", code, *(arguments or [])],
             cwd=tmp_path,
             env={**clean, "PYTHONPATH": str(site), **(env or {})},
             capture_output=True,

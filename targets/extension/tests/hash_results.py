@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import hashlib
 
-import batch_invariant_ops as bio
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+import batch_invariant_ops as bio
 
 ops = torch.ops.batch_invariant_ops
 
@@ -58,14 +59,21 @@ def results(dtype: torch.dtype) -> list[Tensor]:
     return out
 
 
-def main() -> None:
-    digest = hashlib.sha256()
+def digest() -> str:
+    total = hashlib.sha256()
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        as_int = torch.int32 if dtype == torch.float32 else torch.int16
         for result in results(dtype):
-            digest.update(str(tuple(result.shape)).encode())
-            as_int = torch.int32 if dtype == torch.float32 else torch.int16
-            digest.update(result.contiguous().view(as_int).numpy().tobytes())
-    print(digest.hexdigest(), torch.__version__)
+            total.update(str(tuple(result.shape)).encode())
+            total.update(result.contiguous().view(as_int).numpy().tobytes())
+    return total.hexdigest()
+
+
+def main() -> None:
+    best = bio.isa()
+    for level in {"baseline", best}:
+        bio.select_isa(level)
+        print(digest(), torch.__version__, level)
 
 
 if __name__ == "__main__":

@@ -50,19 +50,24 @@ class Stage:
         mine = [o for o in self.data["objects"] if platform.machine() in o["arches"]]
         return [(o["name"], o["source"], o["flags"]) for o in mine]
 
-    def build(self) -> Path:
-        """Compiles and links; returns the library."""
+    def compile(self) -> list[str]:
+        """Compiles; returns the object files, relative to the work folder."""
         source = f"src/{self.data['from']}"
         headers = self.data["headers"] if "sources" in self.data else []
         include = [f"-Isrc/{folder}" for folder in headers]
-        compiles, objects = [], []
+        commands, objects = [], []
         for name, file, own in self._objects():
             objects.append(f"{self.name}/{name}.o")
             flags = [*self._flags("flags"), *own, *include]
-            compiles.append([CXX, *flags, "-c", f"{source}/{file}", "-o", objects[-1]])
+            commands.append([CXX, *flags, "-c", f"{source}/{file}", "-o", objects[-1]])
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda command: _run(command, self.work), compiles))
+            list(pool.map(lambda command: _run(command, self.work), commands))
+        return objects
+
+    def build(self) -> Path:
+        """Compiles and links; returns the library."""
         library = self.work / self.name / self.data["library"]
+        objects = self.compile()
         _run([CXX, "-shared", "-o", str(library), *objects, *self._flags("link")], self.work)
         return library
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import batch_invariant_ops as bio
 import pytest
 import torch
 from bits import DTYPES, same, spread
 from torch import Tensor
+
+import batch_invariant_ops as bio
 
 ops = torch.ops.batch_invariant_ops
 ROWS = (1, 2, 3, 5, 6, 7, 12, 13, 17, 33, 64, 65, 129, 257, 300)
@@ -110,7 +111,9 @@ def test_rounding_state_of_a_thread_does_not_matter() -> None:
     try:
         assert torch.set_flush_denormal(True)
         assert same(ops.sum(tiny), want)
-        assert same(ops.mm(tiny[None], torch.ones(3, 1))[0, 0], ops.mm(tiny[None], torch.ones(3, 1))[0, 0])
+        assert same(
+            ops.mm(tiny[None], torch.ones(3, 1))[0, 0], ops.mm(tiny[None], torch.ones(3, 1))[0, 0]
+        )
     finally:
         torch.set_flush_denormal(False)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-import batch_invariant_ops  # noqa: F401
 import pytest
 import torch
 from bits import DTYPES, close, same, spread
 from torch import Tensor
 from torch.nn import functional
+
+import batch_invariant_ops  # noqa: F401
 
 ops = torch.ops.batch_invariant_ops
 

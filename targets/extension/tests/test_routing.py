@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import batch_invariant_ops as bio
 import pytest
 import torch
 from bits import DTYPES, close, same, spread
 from calls import counts, during
 from torch import Tensor
 from torch.nn import functional
+
+import batch_invariant_ops as bio
 
 ops = torch.ops.batch_invariant_ops
 OFF = "routing is disabled"
@@ -61,7 +62,11 @@ def cases(dtype: torch.dtype) -> dict[str, tuple[Callable[[], Tensor], Callable[
             lambda: plus,
             "baddbmm.out",
         ),
-        "baddbmm_": (lambda: start3.clone().baddbmm_(batch, wide, **mixed), lambda: grown3, "baddbmm_"),
+        "baddbmm_": (
+            lambda: start3.clone().baddbmm_(batch, wide, **mixed),
+            lambda: grown3,
+            "baddbmm_",
+        ),
         "mv": (lambda: torch.mv(a, v), lambda: mv, "mv"),
         "mv out": (lambda: torch.mv(a, v, out=empty(33)), lambda: mv, "mv.out"),
         "addmv": (lambda: torch.addmv(a[:, 0], a, v, **mixed), lambda: mv_added, "addmv"),
@@ -75,12 +80,16 @@ def cases(dtype: torch.dtype) -> dict[str, tuple[Callable[[], Tensor], Callable[
         "dot out": (lambda: torch.dot(a[0], v, out=empty()), lambda: dot, "dot.out"),
         "vdot": (lambda: torch.vdot(a[0], v), lambda: dot, "vdot"),
         "softmax": (lambda: a.softmax(1), lambda: soft, "_softmax"),
-        "softmax out": (lambda: torch.softmax(a, 1, out=empty(33, 70)), lambda: soft, "_softmax.out"),
+        "softmax out": (
+            lambda: torch.softmax(a, 1, out=empty(33, 70)),
+            lambda: soft,
+            "_softmax.out",
+        ),
         "log_softmax": (lambda: a.log_softmax(0), lambda: log, "_log_softmax"),
-        "sum": (lambda: a.sum(), lambda: ops.sum(a), "sum.dim_IntList"),
+        "sum": (a.sum, lambda: ops.sum(a), "sum.dim_IntList"),
         "sum dim": (lambda: a.sum(1), lambda: sums, "sum.dim_IntList"),
         "sum out": (lambda: torch.sum(a, 1, out=empty(33)), lambda: sums, "sum.IntList_out"),
-        "mean": (lambda: a.mean(), lambda: ops.mean(a), "mean.dim"),
+        "mean": (a.mean, lambda: ops.mean(a), "mean.dim"),
         "mean dims": (
             lambda: batch.mean((0, 2), True),
             lambda: ops.mean(batch, [0, 2], True),
@@ -156,7 +165,7 @@ def test_other_dtypes_reach_the_original(dtype: torch.dtype) -> None:
 def test_more_ways_to_the_original() -> None:
     x, flags = torch.randn(6, 8), torch.randn(6, 8) > 0
     table: list[tuple[Callable[[], Any], str, str]] = [
-        (lambda: flags.sum(), "sum.dim_IntList", "float32"),
+        (flags.sum, "sum.dim_IntList", "float32"),
         (lambda: flags.sum(1, dtype=torch.float32), "sum.dim_IntList", "float32"),
         (lambda: x.sum(dtype=torch.float64), "sum.dim_IntList", "dtype="),
         (lambda: x.mean(1, dtype=torch.float64), "mean.dim", "dtype="),

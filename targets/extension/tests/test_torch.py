@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import batch_invariant_ops  # noqa: F401
 import pytest
 import torch
 from bits import same
 from torch import Tensor
+
+import batch_invariant_ops  # noqa: F401
 
 ops = torch.ops.batch_invariant_ops
 

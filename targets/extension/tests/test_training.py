@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import batch_invariant_ops as bio
 import pytest
 import torch
 from bits import same
 from calls import during
 from torch import Tensor, nn
 from torch.nn import functional
+
+import batch_invariant_ops as bio
 
 
 class Model(nn.Module):
@@ -34,7 +35,9 @@ def gradients(model: Model, x: Tensor, y: Tensor) -> tuple[Tensor, dict[str, Ten
     model.zero_grad()
     loss = functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
     loss.backward()  # type: ignore[no-untyped-call]
-    return loss.detach(), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    return loss.detach(), {
+        n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None
+    }
 
 
 def test_gradients_are_torchs() -> None:
@@ -67,9 +70,7 @@ OPERATORS: list[tuple[str, Callable[..., Tensor], list[tuple[int, ...]]]] = [
 
 
 @pytest.mark.parametrize(("name", "op", "shapes"), OPERATORS, ids=[n for n, _, _ in OPERATORS])
-def test_each_gradient(
-    name: str, op: Callable[..., Tensor], shapes: list[tuple[int, ...]]
-) -> None:
+def test_each_gradient(name: str, op: Callable[..., Tensor], shapes: list[tuple[int, ...]]) -> None:
     inputs = [torch.randn(s, requires_grad=True) for s in shapes]
     weight = torch.randn_like(op(*inputs))
     want = torch.autograd.grad((op(*inputs) * weight).sum(), inputs)
