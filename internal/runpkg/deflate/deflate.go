@@ -16,16 +16,19 @@ import (
 const Window = 32 << 10
 
 const (
-	minMatch = 4 // shorter ones are found by no hash; they gain little on code
+	minMatch = 3
 	maxMatch = 258
 
-	hashBits = 15
-	mask     = Window - 1
+	hashBits  = 15
+	hash3Bits = 12
+	near      = 4096 // beyond this three literals are cheaper than a match of three
+	mask      = Window - 1
 
 	// How hard it looks: candidates per position, and the length that is
 	// good enough. Chosen by measuring shared libraries against gzip -4.
-	maxChain  = 12
-	niceMatch = 48
+	maxChain  = 4
+	niceMatch = 32
+	lazyBelow = 16 // a match this long is taken without looking further
 
 	maxTokens = 14_000 // per Huffman table
 )
@@ -33,7 +36,8 @@ const (
 // An Encoder compresses blocks, one after the other. It may be used again for
 // blocks of other streams; nothing of an earlier block shows in a later one.
 type Encoder struct {
-	head   [1 << hashBits]int32
+	head   [1 << hashBits]int32  // latest position by hash of four bytes
+	head3  [1 << hash3Bits]int32 // and of three
 	prev   [Window]int32
 	tokens []uint32
 	out    bitWriter
@@ -48,6 +52,9 @@ func (e *Encoder) Block(dst, data []byte, from int, last bool) []byte {
 	e.out = bitWriter{buf: dst}
 	for i := range e.head {
 		e.head[i] = -Window
+	}
+	for i := range e.head3 {
+		e.head3[i] = -Window
 	}
 	for pos := max(0, from-Window); pos < from && pos+8 <= len(data); pos++ {
 		e.insert(data, pos)
@@ -72,6 +79,18 @@ func (e *Encoder) insert(data []byte, pos int) int {
 	return int(before)
 }
 
+// insert3 returns how far back the same three bytes were last seen, 0 for too far.
+func (e *Encoder) insert3(data []byte, pos int) int {
+	v := binary.LittleEndian.Uint32(data[pos:]) << 8
+	h := v * 0x9E3779B1 >> (32 - hash3Bits)
+	before := int(e.head3[h])
+	e.head3[h] = int32(pos) //nolint:gosec // as in insert
+	if before < 0 || pos-before > near || binary.LittleEndian.Uint32(data[before:])<<8 != v {
+		return 0
+	}
+	return pos - before
+}
+
 // parse fills tokens from start on and returns where it stopped.
 func (e *Encoder) parse(data []byte, start int) int {
 	e.tokens = e.tokens[:0]
@@ -79,16 +98,22 @@ func (e *Encoder) parse(data []byte, start int) int {
 	e.dist.reset()
 	pos, stop := start, len(data)-8
 	for pos < stop && len(e.tokens) < maxTokens {
-		n, d := e.find(data, pos, e.insert(data, pos), minMatch-1, maxChain)
+		n, d := e.find(data, pos, e.insert(data, pos), 3, maxChain)
+		d3 := e.insert3(data, pos)
+		if n == 0 && d3 > 0 {
+			n, d = 3, d3
+		}
 		if n < minMatch {
 			e.literal(data[pos])
 			pos++
 			continue
 		}
+		done := pos + 1 // up to where positions are in the tables
 		// Lazy: a better match one byte later is worth a literal.
-		for n < niceMatch && pos+1 < stop {
-			n2, d2 := e.find(data, pos+1, e.insert(data, pos+1), n-1, maxChain/2)
-			if n2 < minMatch || 4*(n2-n)+bits.Len(uint(d))-bits.Len(uint(d2)) <= 2 {
+		for n < lazyBelow && pos+1 < stop {
+			done = pos + 2
+			n2, d2 := e.find(data, pos+1, e.insert(data, pos+1), max(n-1, 3), maxChain/2)
+			if n2 == 0 || 4*(n2-n)+bits.Len(uint(d))-bits.Len(uint(d2)) <= 2 {
 				break
 			}
 			e.literal(data[pos])
@@ -96,13 +121,9 @@ func (e *Encoder) parse(data []byte, start int) int {
 			n, d = n2, d2
 		}
 		e.match(n, d)
-		// Positions up to pos+1 may be in already; a second insert would only
-		// make the chain point to itself, which find takes for its end.
 		next := pos + n
-		for i := pos + 1; i < min(next, stop); i++ {
-			if e.head[hash(binary.LittleEndian.Uint32(data[i:]))] != int32(i) { //nolint:gosec // as above
-				e.insert(data, i)
-			}
+		for i := done; i < min(next, stop); i++ {
+			e.insert(data, i)
 		}
 		pos = next
 	}
