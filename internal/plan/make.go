@@ -63,7 +63,7 @@ func Make(t target.Target, f Facts, o Options) (Plan, error) {
 func recipe(t target.Target, f Facts, o Options) python.Recipe {
 	r := python.Recipe{
 		Base: f.Base, Packages: slices.Clone(t.Python.Install), Index: t.Python.Index,
-		Wheelhouse: o.Wheelhouse, Offline: o.Offline, Installer: "pip",
+		Wheelhouse: o.Wheelhouse, Offline: o.Offline, Installer: "pip", Download: t.Python.Download,
 	}
 	if f.HasUV {
 		r.Installer = "uv"

@@ -27,6 +27,7 @@ type Recipe struct {
 	Wheelhouse string   `json:"wheelhouse,omitempty"`
 	Offline    bool     `json:"offline,omitempty"`
 	Installer  string   `json:"installer"` // "uv" or "pip"
+	Download   string   `json:"download"`  // how large it is, for people
 }
 
 // IndexTimeout is how long the first index may take to answer before the
