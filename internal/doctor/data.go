@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invar-ops/invar/internal/data"
 	"github.com/invar-ops/invar/internal/version"
@@ -109,8 +110,12 @@ type Variable struct {
 	Source   string   `yaml:"source"`
 }
 
-// Load decodes and checks the embedded data.
-func Load() (*Data, error) {
+// Load is the embedded data, decoded and checked once. It is shared: do not change it.
+func Load() (*Data, error) { return loadOnce() }
+
+var loadOnce = sync.OnceValues(decode)
+
+func decode() (*Data, error) {
 	var d Data
 	var needs struct {
 		Needs []Need `yaml:"needs"`

@@ -261,19 +261,29 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// fresh is data that a test may change.
+func fresh(t *testing.T) *Data {
+	t.Helper()
+	d, err := decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func TestDataIsStrict(t *testing.T) {
 	t.Parallel()
-	d := loaded(t)
+	d := fresh(t)
 	d.Needs[0].Kind = "no-such-judge"
 	if d.check() == nil {
 		t.Error("a kind without a judge was accepted")
 	}
-	d = loaded(t)
+	d = fresh(t)
 	d.Matrix.Rows[0].CANN = "nine"
 	if d.check() == nil {
 		t.Error("a CANN that is no version was accepted")
 	}
-	d = loaded(t)
+	d = fresh(t)
 	d.Environment[0].Source = ""
 	if d.check() == nil {
 		t.Error("a variable without a source was accepted")
