@@ -19,6 +19,7 @@ constexpr int64_t kMostRows = 512;     // b is read again for each block of rows
 constexpr int64_t kFloatsOfA = 65536;  // of a in use at a time: a quarter of an L2 cache
 constexpr int64_t kFloatsOfOut = 98304;
 constexpr int64_t kMostPanels = 16;
+static_assert(kFloatsOfA / kMostRows >= kWeightBlock, "a block of k would be empty");
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
