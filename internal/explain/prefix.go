@@ -49,10 +49,11 @@ var prefixes = []prefix{
 	{upper, regexp.MustCompile(`^` + level + `:[A-Za-z_][\w.]*:`)},
 	{"IWEF", regexp.MustCompile(`^(?P<level>[IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] (?:\[\d+/\d+\] )?`)},
 	{"[", regexp.MustCompile(`^\[` + level + `\] `)},
+	{"IWEF", regexp.MustCompile(`^(?P<level>[IWEF]) [a-z_]+/\S+:\d+\] `)},
 	{" \t", regexp.MustCompile(`^[ \t]+`)},
 }
 
-var softWord = regexp.MustCompile(`^(?:\[?(?:WARN|WARNING|Warning|warning|DEPRECATION|NOTE|note|INFO|DEBUG)\b|CMake (?:Deprecation )?Warning|[\w.]*Warning: )|: (?:\w*[Ww]arning|note|remark)(?: #[\w-]+)?: `)
+var softWord = regexp.MustCompile(`^(?:-- |W: |\[?(?:WARN|WARNING|Warning|warning|DEPRECATION|NOTE|note|INFO|DEBUG)\b|CMake (?:Deprecation )?Warning|[\w.]*Warning: )|: (?:\w*[Ww]arning|note|remark)(?: #[\w-]+)?: `)
 
 var quotes = strings.NewReplacer("`", "'", "‘", "'", "’", "'", "“", `"`, "”", `"`, "\u00a0", " ")
 
