@@ -221,6 +221,7 @@ func (a answer) checkFacts(f Facts, v Verdict) []string {
 // names are left out.
 func (a answer) checkWords(v Verdict) []string {
 	v.Devices = nil
+	v.Health.Faults = slices.Clone(v.Health.Faults)
 	for i := range v.Health.Faults {
 		v.Health.Faults[i].Text = ""
 	}

@@ -117,7 +117,7 @@ type Evidence struct {
 	Reason     string        `json:"reason,omitempty"` // why it was not asked or not understood
 	Reading    *Reading      `json:"reading,omitempty"`
 
-	unasked bool // Reason was there before the answer was read
+	asked string // Reason as it was before the answer was read
 }
 
 // A Reading is what a parser made of one answer about accelerators.

@@ -36,7 +36,8 @@ func (d *docket) health(v *Verdict) {
 			}
 		}
 	}
-	blocked := d.blocking() != nil
+	// A tool that cannot be asked is no proof against a device that another shows.
+	blocked := slices.ContainsFunc(h.Faults, func(x Fault) bool { return x.Says == "present" })
 	h.Usable = v.Vendor != "" && len(d.claims) > 0 && !blocked && d.reached(v.Vendor) && h.Faulty < max(1, len(v.Devices))
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/host/chip"
@@ -90,11 +91,19 @@ func readProcNVIDIA(_ *chip.Rules, f *Facts, e *Evidence) {
 	}
 }
 
-func readTegra(_ *chip.Rules, f *Facts, e *Evidence) {
-	f.NVIDIA.Tegra = f.NVIDIA.Tegra || !e.Absent
-	e.Says = None
-	if !e.Absent {
-		e.Says, e.Understood = Present, "Jetson: the GPU is part of the chip"
+// tegraChip is the chip in the device tree: "nvidia,tegra234".
+var tegraChip = regexp.MustCompile(`\btegra[0-9]+`)
+
+func readTegra(rules *chip.Rules, f *Facts, e *Evidence) {
+	if e.Absent {
+		e.Says = None
+		return
+	}
+	f.NVIDIA.Tegra = true
+	e.Says, e.Understood = Present, "Jetson: the GPU is part of the chip"
+	if name := tegraChip.FindString(e.Answer); name != "" {
+		e.Reading = &Reading{Tool: e.Source, Vendor: chip.NVIDIA, Devices: []Device{{Name: name}}}
+		e.Understood = "Jetson, " + summary(rules, *e.Reading)
 	}
 }
 

@@ -71,7 +71,7 @@ func record(dir string, f Facts, hostName string) error {
 	}
 	rec := recording{Schema: recordSchema, Version: RecordVersion}
 	for i, e := range masked {
-		x := entry{Source: e.Source, Asked: e.Asked, Absent: e.Absent, ExitCode: e.ExitCode, Elapsed: e.Elapsed, Reason: asReason(e)}
+		x := entry{Source: e.Source, Asked: e.Asked, Absent: e.Absent, ExitCode: e.ExitCode, Elapsed: e.Elapsed, Reason: e.Reason}
 		if e.Answer != "" {
 			x.File = fmt.Sprintf("%02d-%s.txt", i+1, slug(e.Asked))
 			if err := os.WriteFile(filepath.Join(dir, x.File), []byte(e.Answer), 0o644); err != nil {
@@ -92,25 +92,17 @@ func outcome(v Verdict) []any {
 	return []any{v.State, v.SoC, v.Family, v.Target, v.Rule, v.ChipRule, v.Count, v.Driver, v.Health.InUse, v.Health.Faulty}
 }
 
-// mask copies evidence with masked texts, as it was before it was understood.
+// mask copies evidence with masked texts, as it was before it was understood:
+// a later reader may understand more.
 func mask(evidence []Evidence, m *masker) []Evidence {
 	out := make([]Evidence, len(evidence))
 	for i, e := range evidence {
 		out[i] = Evidence{
 			Source: e.Source, Asked: m.text(e.Asked), Answer: m.text(e.Answer), Absent: e.Absent,
-			ExitCode: e.ExitCode, Elapsed: e.Elapsed, Reason: m.text(asReason(e)),
+			ExitCode: e.ExitCode, Elapsed: e.Elapsed, Reason: m.text(e.asked),
 		}
 	}
 	return out
-}
-
-// asReason is why there is no answer. What a reader added because it did not
-// understand an answer is left out: a later reader may.
-func asReason(e Evidence) string {
-	if e.unasked {
-		return e.Reason
-	}
-	return ""
 }
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)

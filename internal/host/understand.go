@@ -14,7 +14,7 @@ func understand(rules *chip.Rules, evidence []Evidence) Facts {
 	for i := range evidence {
 		e := &evidence[i]
 		e.Understood, e.Reading, e.Says = "", nil, Silent
-		e.unasked = e.Reason != ""
+		e.asked = e.Reason
 		if read, ok := readers[e.Source]; ok {
 			read(rules, &f, e)
 		}
