@@ -22,6 +22,7 @@ type child struct {
 	Run    string
 	Wheel  string
 	Hold   time.Duration // keep the lock this long before installing
+	Undo   bool          // uninstall instead
 }
 
 const childEnv = "INVAR_TEST_INSTALL_CHILD"
@@ -54,7 +55,11 @@ func childMain(text string) int {
 	fmt.Println("start")
 	time.Sleep(c.Hold)
 	start := time.Now()
-	_, err = p.Apply(ctx, c.Req, c.Run, c.Wheel)
+	if c.Undo {
+		_, err = p.Uninstall(ctx, UninstallOptions{})
+	} else {
+		_, err = p.Apply(ctx, c.Req, c.Run, c.Wheel)
+	}
 	if err != nil {
 		fmt.Println(err)
 		return 1

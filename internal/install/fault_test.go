@@ -135,6 +135,39 @@ func TestReadOnlyPlaces(t *testing.T) {
 	}
 }
 
+// TestReplaceAcrossFileSystems: what is moved aside may have to be copied.
+func TestReplaceAcrossFileSystems(t *testing.T) {
+	t.Parallel()
+	b := makeBundle(t, t.TempDir(), "a", 10)
+	disk, py := t.TempDir(), fakePython(t)
+	mount(t, disk, 1<<20)
+	p, err := Open(filepath.Join(disk, "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, py.Purelib, map[string]string{Package + "/__init__.py": "pip", Package + "/sub/data": "d", meta: "m"})
+	pkg := filepath.Join(py.Purelib, Package)
+	if err := errors.Join(os.Chmod(filepath.Join(pkg, "sub/data"), 0o751), os.Symlink("__init__.py", filepath.Join(pkg, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, py.Purelib)
+	req := request(py)
+	req.Replace = true
+	apply(t, p, req, b)
+	if exists(pkg) || exists(pkg+".invar-moved") {
+		t.Error("it is still there")
+	}
+	if _, err := p.Uninstall(t.Context(), UninstallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if after := tree(t, py.Purelib); !maps.Equal(before, after) {
+		t.Errorf("got %v, want %v", after, before)
+	}
+	if st, err := os.Stat(filepath.Join(pkg, "sub/data")); err != nil || st.Mode().Perm() != 0o751 {
+		t.Errorf("mode %v, %v, want 0751", st.Mode(), err)
+	}
+}
+
 // notes is a Progress that keeps what was announced.
 type notes struct {
 	mu    sync.Mutex

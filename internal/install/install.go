@@ -70,17 +70,29 @@ func (p *Prefix) Lock(ctx context.Context, o store.LockOptions) error {
 		return err
 	}
 	p.lock = l
+	if err := p.sweep(); err != nil {
+		return errors.Join(err, p.Unlock())
+	}
+	return nil
+}
+
+// scratch is where builds work below the prefix. They hold the lock while
+// they do, so what is there when we get it belongs to a killed one.
+const scratch = "work"
+
+// sweep removes what killed runs left outside the environments.
+func (p *Prefix) sweep() error {
+	if err := os.RemoveAll(filepath.Join(p.Dir, scratch)); err != nil {
+		return err
+	}
 	if !exists(store.Dir(p.Dir)) {
 		return nil
 	}
 	s, err := store.Open(p.Dir)
-	if err == nil {
-		err = s.Sweep() // what a killed run left
-	}
 	if err != nil {
-		return errors.Join(err, p.Unlock())
+		return err
 	}
-	return nil
+	return s.Sweep()
 }
 
 // Unlock gives the prefix back. A prefix in which nothing came to be is removed.

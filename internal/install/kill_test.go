@@ -249,6 +249,53 @@ func TestKilledFirstInstallation(t *testing.T) {
 	t.Logf("%d kills: %v", kills-1, seen)
 }
 
+// TestKilledUninstall: what is left is something that uninstall finishes, and
+// what it finally leaves is what was there before anything was installed.
+func TestKilledUninstall(t *testing.T) {
+	kills := 40
+	if testing.Short() {
+		kills = 8
+	}
+	b := makeBundle(t, t.TempDir(), "a", 20_000)
+	seen := map[string]int{}
+	var span time.Duration
+	for i := range kills {
+		p, py := openPrefix(t), fakePython(t)
+		put(t, py.Purelib, map[string]string{Package + "/__init__.py": "pip", meta: "m"})
+		before := tree(t, py.Purelib)
+		req := request(py)
+		req.Replace = true
+		apply(t, p, req, b)
+		apply(t, p, req, b)
+		c := child{Prefix: p.Dir, Req: req, Undo: true}
+		if i == 0 {
+			span = c.typical(t)
+			continue
+		}
+		cmd, _ := c.start(t)
+		time.Sleep(time.Duration(rand.Int64N(int64(span))))
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait()
+		if !exists(filepath.Join(p.Dir, "env")) {
+			seen["done"]++
+			_ = os.Remove(store.LockPath(p.Dir)) // killed before its last two steps
+			_ = os.Remove(p.Dir)
+		} else {
+			seen["half done"]++
+			if i%2 == 0 {
+				apply(t, p, req, b) // installing instead is fine, too
+			}
+			if _, err := p.Uninstall(t.Context(), UninstallOptions{}); err != nil {
+				t.Fatalf("kill %d: %v", i, err)
+			}
+		}
+		if after := tree(t, py.Purelib); !maps.Equal(before, after) || exists(p.Dir) {
+			t.Fatalf("kill %d: got %v, want %v; prefix there: %v", i, after, before, exists(p.Dir))
+		}
+	}
+	t.Logf("%d kills: %v", kills-1, seen)
+}
+
 // TestSignals: SIGINT and SIGTERM end an installation without litter.
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()

@@ -37,7 +37,9 @@ func (p *Prefix) Uninstall(ctx context.Context, o UninstallOptions) (Removed, er
 	if err != nil {
 		return r, err
 	}
-	if o.ID != "" && !slices.Contains(ids, o.ID) || len(ids) == 0 && !exists(store.Dir(p.Dir)) {
+	// Without a Python there may still be what a killed uninstall left.
+	empty := len(ids) == 0 && !exists(store.Dir(p.Dir)) && !exists(filepath.Join(p.Dir, "env"))
+	if o.ID != "" && !slices.Contains(ids, o.ID) || empty {
 		return r, p.noSuch(o.ID)
 	}
 	release, err := p.hold(ctx)
@@ -56,12 +58,12 @@ func (p *Prefix) Uninstall(ctx context.Context, o UninstallOptions) (Removed, er
 	if ids, err := p.IDs(); err != nil || len(ids) > 0 {
 		return r, err
 	}
-	for _, name := range append([]string{"store"}, o.Also...) {
+	removeEmptyTree(filepath.Join(p.Dir, "env"))
+	for _, name := range append(slices.Clone(o.Also), "store") {
 		if err := os.RemoveAll(filepath.Join(p.Dir, name)); err != nil {
 			return r, err
 		}
 	}
-	_ = os.Remove(filepath.Join(p.Dir, "env"))
 	r.prefix(p)
 	return r, nil
 }
@@ -186,6 +188,17 @@ func (e env) removeGeneration(n int) (left []string, err error) {
 		_ = os.Remove(d) // stays when something is in it
 	}
 	return left, nil
+}
+
+// removeEmptyTree removes dir and the folders below it that hold no files.
+func removeEmptyTree(dir string) {
+	_, dirs, err := listFiles(dir)
+	if err != nil {
+		return
+	}
+	for _, d := range slices.Backward(dirs) {
+		_ = os.Remove(d) // stays when something is in it
+	}
 }
 
 // remaining lists the files below dir.
