@@ -17,7 +17,7 @@ func explainCommand() *cli.Command {
 		Name: "explain", Usage: "a failed log: first real cause, and the fix",
 		Description: "Reads a build, install, import or serve log and says what really went wrong first.\n" +
 			"Exit code 0: a cause was found, or the log shows success; 6: the cause is not in this\nexcerpt. With the id of a rule it prints that rule.",
-		UsageText: "invar explain build.log\npip install . 2>&1 | invar explain -\ninvar explain --list\ninvar explain missing-header",
+		UsageText: "invar explain build.log\npip install . 2>&1 | invar explain -\ninvar explain --list\ninvar explain header-missing",
 		ArgsUsage: "[FILE|-|RULE]",
 		Flags:     []cli.Flag{jsonFlag(), &cli.BoolFlag{Name: "list", Usage: "list the rules"}},
 		Action:    runExplain,
@@ -73,6 +73,7 @@ func showDiagnosis(w io.Writer, d explain.Diagnosis) {
 		return
 	case explain.Found:
 	default:
+		showElsewhere(w, d)
 		return
 	}
 	cause := d.Cause
@@ -105,13 +106,26 @@ func showDiagnosis(w io.Writer, d explain.Diagnosis) {
 	}
 }
 
+// showElsewhere prints what was seen of a failure whose cause is not in the log.
+func showElsewhere(w io.Writer, d explain.Diagnosis) {
+	if d.Cause != "" {
+		fmt.Fprintf(w, "seen    %s\n", d.Cause)
+	}
+	for _, e := range d.Evidence {
+		fmt.Fprintf(w, "line    %d: %s\n", e.Line, e.Text)
+	}
+	for _, b := range d.Bring {
+		fmt.Fprintf(w, "bring   %s\n", b)
+	}
+}
+
 func listRules(c *cli.Context) error {
 	rules, err := explain.Rules()
 	if c.Bool("json") {
 		return printed(c, "explain.list", rules, err)
 	}
 	for _, r := range rules {
-		fmt.Fprintf(c.App.Writer, "%-34s %-12s %s\n", r.ID, r.Family, r.Why)
+		fmt.Fprintf(c.App.Writer, "%-34s %-12s %s\n", r.ID, r.Family, r.Summary())
 	}
 	return err
 }
@@ -121,7 +135,7 @@ func showRule(c *cli.Context, r explain.Rule) error {
 		return printed(c, "explain.rule", r, nil)
 	}
 	w := c.App.Writer
-	fmt.Fprintf(w, "rule    %s (%s)\ncause   %s\nfix     %s\n", r.ID, r.Family, r.Why, r.Fix.Do)
+	fmt.Fprintf(w, "rule    %s (%s)\ncause   %s\nfix     %s\n", r.ID, r.Family, r.Summary(), r.Fix.Do)
 	for _, s := range r.See {
 		fmt.Fprintf(w, "see     %s\n", s)
 	}

@@ -115,7 +115,7 @@ func remark(t testing.TB, p *plan.Plan, name string, patches []patch) {
 
 func keep(t testing.TB, b *build.Builder, name, step string) string {
 	t.Helper()
-	a, err := b.Make(context.Background(), step)
+	a, err := b.Make(context.Background(), step, func() {})
 	if err != nil {
 		t.Fatalf("%s: %v", step, problemText(err))
 	}
