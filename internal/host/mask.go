@@ -25,7 +25,7 @@ func newMasker(host string) *masker {
 
 var (
 	secretKey  = regexp.MustCompile(`(?im)^([ \t|]*[A-Za-z ]*(?:Serial|Die ID|PDI|GUID|ClusterUUID|Chassis)[A-Za-z. ]*[:=][ \t]*)(\S[^\n]*?)([ \t]*)$`)
-	uuidText   = regexp.MustCompile(`(?i)\b[0-9a-f]{8}([-_])[0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}\b`)
+	uuidText   = regexp.MustCompile(`(?i)[0-9a-f]{8}([-_])[0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12}\b`)
 	macText    = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
 	ipv4Text   = regexp.MustCompile(`\b[0-9]{1,3}(?:\.[0-9]{1,3}){3,}\b`)
 	ipv6Text   = regexp.MustCompile(`(?i)\b(?:[0-9a-f]{1,4}:){3,7}(?::?[0-9a-f]{1,4})\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*::[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*\b`)
@@ -44,7 +44,7 @@ func (m *masker) text(s string) string {
 	})
 	s = uuidText.ReplaceAllStringFunc(s, func(v string) string {
 		sep := uuidText.FindStringSubmatch(v)[1]
-		return strings.ReplaceAll(m.sub("uuid", strings.ToLower(v), "00000000-0000-0000-0000-%012d"), "-", sep)
+		return strings.ReplaceAll(m.sub("uuid", strings.ReplaceAll(v, "_", "-"), "00000000-0000-0000-0000-%012d"), "-", sep)
 	})
 	s = macText.ReplaceAllStringFunc(s, func(v string) string { return m.sub("mac", strings.ToLower(v), "02:00:00:00:00:%02x") })
 	s = longHex.ReplaceAllStringFunc(s, func(v string) string { return m.sub("id", v, "%032d") })
@@ -85,7 +85,7 @@ func (m *masker) addresses(line string) string {
 }
 
 func (m *masker) sub(kind, value, format string) string {
-	k := kind + "\x00" + value
+	k := kind + "\x00" + strings.ToLower(value)
 	if s, ok := m.seen[k]; ok {
 		return s
 	}
