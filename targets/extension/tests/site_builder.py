@@ -66,7 +66,7 @@ class Stage:
 
     def build(self) -> Path:
         """Compiles and links; returns the library."""
-        library = self.work / self.name / self.data["library"]
+        library: Path = self.work / self.name / self.data["library"]
         objects = self.compile()
         _run([CXX, "-shared", "-o", str(library), *objects, *self._flags("link")], self.work)
         return library

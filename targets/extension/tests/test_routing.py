@@ -33,7 +33,7 @@ def cases(dtype: torch.dtype) -> dict[str, tuple[Callable[[], Tensor], Callable[
     soft, log = ops.softmax(a, 1), ops.log_softmax(a, 0)
     mv, dot = ops.matmul(a, v), ops.matmul(a[0], v)
     many = ops.bmm(batch, wide)
-    mixed = {"beta": 0.5, "alpha": 2.0}
+    mixed: dict[str, Any] = {"beta": 0.5, "alpha": 2.0}
     plus = torch.stack([ops.addmm(c, x, b, beta=0.5, alpha=2.0) for x in batch])
     mv_added = ops.addmm(a[:, :1], a, v[:, None], beta=0.5, alpha=2.0)[:, 0]
     start = a[:, :1].expand(33, 50)

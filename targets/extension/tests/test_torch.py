@@ -84,7 +84,8 @@ def test_every_operator_is_sampled() -> None:
 def block(x: Tensor, packed: Tensor, gain: Tensor) -> Tensor:
     h = ops.rms_norm(x, [x.shape[-1]], gain, 1e-6)
     h = torch.relu(ops.linear_packed(h, packed, 32)) + 1
-    return ops.softmax(h, -1) * ops.sum(h, [-1], True)
+    out: Tensor = ops.softmax(h, -1) * ops.sum(h, [-1], True)
+    return out
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
