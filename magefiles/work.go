@@ -5,7 +5,7 @@ package main
 import "context"
 
 // Test runs every test; .ci/setup makes the heavy environments that some need.
-func Test(ctx context.Context) error { return command(ctx, "go", "test", "./...") }
+func Test(ctx context.Context) error { return command(ctx, "go", "test", "-timeout", "45m", "./...") }
 
 // Check runs the linters and generators that CI runs.
 func Check(ctx context.Context) error { return command(ctx, ".ci/check") }
@@ -17,4 +17,6 @@ func Bench(ctx context.Context) error { return command(ctx, ".ci/bench") }
 func Soak(ctx context.Context) error { return command(ctx, ".ci/soak") }
 
 // Docs writes docs/reference from the commands.
-func Docs(ctx context.Context) error { return command(ctx, "go", "test", "./cmd/invar", "-run", "^TestReference$", "-update") }
+func Docs(ctx context.Context) error {
+	return command(ctx, "go", "test", "./cmd/invar", "-run", "^TestReference$", "-update")
+}

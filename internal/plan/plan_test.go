@@ -82,27 +82,37 @@ func TestFingerprintFollowsInputs(t *testing.T) {
 	}{
 		{
 			"kernel source", func(f *Facts, _ *Options) { f.Sources["cpu/kernels/mm.h"] = "sha256:ee" },
-			[]string{"stage1/compile/level_avx2", "stage1/link", "stage1/pack"}, nil, "src/cpu/kernels/mm.h changed",
+			[]string{"stage1/compile/level_avx2", "stage1/link", "stage1/pack"},
+			nil, "src/cpu/kernels/mm.h changed",
 		},
 		{
 			"extension source", func(f *Facts, _ *Options) { f.Sources["extension/csrc/gemm.cpp"] = "sha256:ee" },
-			[]string{"stage2/compile/gemm", "stage2/wheel"}, []string{"stage1/link", "stage1/pack"}, "",
+			[]string{"stage2/compile/gemm", "stage2/wheel"},
+			[]string{"stage1/link", "stage1/pack"},
+			"",
 		},
 		{
 			"python source", func(f *Facts, _ *Options) { f.Sources["extension/batch_invariant_ops/__init__.py"] = "sha256:ee" },
-			[]string{"stage2/wheel"}, []string{"stage1/pack"}, "",
+			[]string{"stage2/wheel"},
+			[]string{"stage1/pack"},
+			"",
 		},
 		{
 			"compiler", func(f *Facts, _ *Options) { f.Compiler.Identity = "2" },
-			[]string{"stage1/compile/level_avx2", "stage2/compile/gemm"}, nil, "compiler changed",
+			[]string{"stage1/compile/level_avx2", "stage2/compile/gemm"},
+			nil, "compiler changed",
 		},
 		{
 			"torch", func(f *Facts, _ *Options) { f.Python.Torch.Version = "2.14.0" },
-			[]string{"stage2/compile/gemm"}, []string{"stage1/pack"}, "",
+			[]string{"stage2/compile/gemm"},
+			[]string{"stage1/pack"},
+			"",
 		},
 		{
 			"another Python", func(f *Facts, _ *Options) { f.Python.Purelib = "/w" },
-			[]string{"install/commit"}, []string{"stage1/pack"}, "",
+			[]string{"install/commit"},
+			[]string{"stage1/pack"},
+			"",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -127,7 +127,8 @@ func TestFindOrder(t *testing.T) {
 func TestFindRefuses(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
-		{Exe: "/nonexistent/python"}, {Exe: "python-that-is-not-there", Env: []string{"PATH=/usr/bin"}},
+		{Exe: "/nonexistent/python"},
+		{Exe: "python-that-is-not-there", Env: []string{"PATH=/usr/bin"}},
 		{Env: []string{"VIRTUAL_ENV=/nonexistent"}},
 	} {
 		o.Runner = refuse
