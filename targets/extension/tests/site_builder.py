@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
 TARGETS = Path(__file__).resolve().parents[2]
 CXX = os.environ.get("CXX", "g++")
@@ -32,6 +31,8 @@ class Stage:
     """One stage of the target, compiled in a work folder with the sources below src."""
 
     def __init__(self, name: str, work: Path, targets: Path = TARGETS) -> None:
+        import yaml  # only here: a run on a ready generation does without PyYAML
+
         self.data: dict[str, Any] = yaml.safe_load((targets / "cpu/target.yaml").read_text())[name]
         self.name, self.work = name, work
         (work / name).mkdir(parents=True)
