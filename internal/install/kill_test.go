@@ -24,7 +24,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		kills = 20
 	}
-	p, py, dir := openPrefix(t), fakePython(t), t.TempDir()
+	p, py, dir := memoryPrefix(t), fakePython(t), t.TempDir()
 	bundles := []bundle{makeBundle(t, dir, "a", 200_000), makeBundle(t, dir, "b", 200_000)}
 	c := child{Prefix: p.Dir, Req: request(py)}
 	c.Run, c.Wheel = bundles[0].run, bundles[0].wheel
@@ -43,6 +43,9 @@ func TestKilledAnywhere(t *testing.T) {
 		_ = cmd.Process.Signal(syscall.SIGKILL)
 		if err := cmd.Wait(); err == nil {
 			outcome["ended before the kill"]++
+			span = span * 95 / 100 // the first one was measured on a busier machine
+		} else {
+			span = span * 102 / 100
 		}
 		r, err := p.Current(py.ID())
 		if err != nil {
@@ -78,6 +81,22 @@ func TestKilledAnywhere(t *testing.T) {
 	if err != nil || !removed.Prefix {
 		t.Errorf("uninstall: %+v, %v", removed, err)
 	}
+}
+
+// memoryPrefix is a prefix on a file system in memory, where there is one:
+// SIGKILL does not care, and another test's disk traffic does not slow it down.
+func memoryPrefix(t testing.TB) *Prefix {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "invar-test-")
+	if err != nil {
+		return openPrefix(t)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	p, err := Open(filepath.Join(dir, "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // leftover names how far the killed run came, for the statistics.
@@ -143,6 +162,9 @@ func TestKilledWhileReplacing(t *testing.T) {
 	for i := range kills {
 		py := fakePython(t)
 		other, p := openPrefix(t), openPrefix(t)
+		if i%2 == 1 {
+			p = memoryPrefix(t) // moving aside means copying, then
+		}
 		apply(t, other, request(py), a)
 		put(t, py.Purelib, map[string]string{Package + "/__init__.py": "pip", Package + "/x.py": strings.Repeat("x", 1000), meta: "m"})
 		before := tree(t, py.Purelib)
@@ -212,7 +234,7 @@ func TestKilledFirstInstallation(t *testing.T) {
 	seen := map[string]int{}
 	var span time.Duration
 	for i := range kills {
-		p, py := openPrefix(t), fakePython(t)
+		p, py := memoryPrefix(t), fakePython(t)
 		c := child{Prefix: p.Dir, Req: request(py), Run: b.run, Wheel: b.wheel}
 		if i == 0 {
 			span = c.typical(t)
@@ -260,7 +282,7 @@ func TestKilledUninstall(t *testing.T) {
 	seen := map[string]int{}
 	var span time.Duration
 	for i := range kills {
-		p, py := openPrefix(t), fakePython(t)
+		p, py := memoryPrefix(t), fakePython(t)
 		put(t, py.Purelib, map[string]string{Package + "/__init__.py": "pip", meta: "m"})
 		before := tree(t, py.Purelib)
 		req := request(py)
@@ -300,7 +322,7 @@ func TestKilledUninstall(t *testing.T) {
 func TestSignals(t *testing.T) {
 	dir := t.TempDir()
 	b := makeBundle(t, dir, "a", 2_000_000)
-	p, py := openPrefix(t), fakePython(t)
+	p, py := memoryPrefix(t), fakePython(t)
 	c := child{Prefix: p.Dir, Req: request(py), Run: b.run, Wheel: b.wheel}
 	span := c.typical(t)
 	stopped := 0
