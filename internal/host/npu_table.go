@@ -208,7 +208,9 @@ func (t *npuTable) close(atEnd bool) {
 	if atEnd {
 		t.r.Notes = append(t.r.Notes, "the text ends inside a device")
 	}
-	t.r.Devices = append(t.r.Devices, *t.open)
+	if len(t.r.Devices) <= maxDevices {
+		t.r.Devices = append(t.r.Devices, *t.open)
+	}
 	t.open = nil
 }
 

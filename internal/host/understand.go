@@ -124,10 +124,17 @@ func readTool(rules *chip.Rules, f *Facts, e *Evidence) {
 	takeReading(rules, f, e, r, ok)
 }
 
+// maxDevices bounds what is kept of one answer: no machine has as many, and a
+// hostile text may.
+const maxDevices = 512
+
 // takeReading files what a parser made of e, or why it could not.
 func takeReading(rules *chip.Rules, f *Facts, e *Evidence, r Reading, ok bool) {
 	if r.Vendor == "" {
 		r.Tool, r.Vendor = e.Source, vendorOf(e.Source)
+	}
+	if len(r.Devices) > maxDevices {
+		r.Devices, r.Cut = r.Devices[:maxDevices], true
 	}
 	r.Faults = faultsIn(rules, r.Vendor, clean(e.Answer))
 	if e.ExitCode == 0 && e.Reason == "" && !f.Pasted {
@@ -164,16 +171,9 @@ func vendorOf(source string) string {
 // faultsIn finds what a text complains about, each rule once.
 func faultsIn(rules *chip.Rules, vendor, text string) []Fault {
 	var out []Fault
-	seen := map[string]bool{}
-	for _, line := range lines(text) {
-		for _, x := range rules.Faults(line) {
-			if seen[x.Rule] || vendor != "" && x.Vendor != vendor {
-				continue
-			}
-			seen[x.Rule] = true
-			out = append(out, Fault{
-				Rule: x.Rule, Vendor: x.Vendor, Says: x.Says, Meaning: x.Meaning, Hint: x.Hint, Text: strings.TrimSpace(line),
-			})
+	for _, l := range rules.Faults(text) {
+		if x := l.Fault; vendor == "" || x.Vendor == vendor {
+			out = append(out, Fault{Rule: x.Rule, Vendor: x.Vendor, Says: x.Says, Meaning: x.Meaning, Hint: x.Hint, Text: l.Line})
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package chip
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 type faultsFile struct {
@@ -33,14 +34,38 @@ func (f *faultsFile) compile() error {
 	return nil
 }
 
-// Faults lists the rules that match line, the first of each vendor only.
-func (r *Rules) Faults(line string) []Fault {
-	var out []Fault
-	seen := map[string]bool{}
+// A FaultLine is a fault and the line of a text that it was found in.
+type FaultLine struct {
+	Fault Fault
+	Line  string
+}
+
+// Faults finds what a text complains about: in each line the first rule of
+// each vendor, each rule once. Most texts hold none, so whole-text matches go
+// first.
+func (r *Rules) Faults(text string) []FaultLine {
+	var may []Fault
 	for _, f := range r.faults.Faults {
-		if !seen[f.Vendor] && f.match.MatchString(line) {
-			seen[f.Vendor] = true
-			out = append(out, f)
+		if f.match.MatchString(text) {
+			may = append(may, f)
+		}
+	}
+	if len(may) == 0 {
+		return nil
+	}
+	var out []FaultLine
+	done := map[string]bool{}
+	for line := range strings.SplitSeq(text, "\n") {
+		vendor := map[string]bool{}
+		for _, f := range may {
+			if vendor[f.Vendor] || !f.match.MatchString(line) {
+				continue
+			}
+			vendor[f.Vendor] = true
+			if !done[f.Rule] {
+				done[f.Rule] = true
+				out = append(out, FaultLine{f, strings.TrimSpace(line)})
+			}
 		}
 	}
 	return out
