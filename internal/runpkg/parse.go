@@ -23,7 +23,6 @@ var (
 	headLines   = regexp.MustCompile("`head -(?:n )?\"?([0-9]+)\"? \"\\$[01]\" \\| wc -c")
 	compression = regexp.MustCompile(`(?m)^[ \t]*echo Compression: (\S+)`)
 	encryption  = regexp.MustCompile(`(?m)^[ \t]*echo "?Encryption: (\w+)`)
-	gunzip      = regexp.MustCompile(`(?m)^\s*eval "([^"$]+)"`)
 )
 
 func (p *Package) readHeader() error {

@@ -114,24 +114,18 @@ func diskSpace(files []Entry) (n int64) {
 	return n
 }
 
-// publish puts the header in front and the file in place, on disk before visible.
+// publish puts the header in front and the file in place. It does not wait
+// for the disk: after a power cut the digests tell, and a build can be
+// repeated. A store that keeps packages syncs what it takes in.
 func publish(f *os.File, head []byte, path string) error {
 	_, err := f.WriteAt(head, 0)
-	if err := errors.Join(err, f.Chmod(0o755), f.Sync()); err != nil {
+	if err := errors.Join(err, f.Chmod(0o755)); err != nil {
 		return err
 	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }()
-	return dir.Sync()
+	return os.Rename(f.Name(), path)
 }
 
 // writePayload streams the tree behind the room for the header, and fills in
