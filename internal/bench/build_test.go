@@ -1,0 +1,69 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/invar-ops/invar/internal/plan"
+)
+
+// jobs is how many compiles run at a time, on both sides.
+const jobs = "2"
+
+// BenchmarkBuild is invar build from nothing, without its probe, against a
+// plain shell script that runs the same compiler commands, as many at a time,
+// and copies what comes out into place. The script makes no packages and
+// records nothing. Rounds take turns; the values are medians.
+func BenchmarkBuild(b *testing.B) {
+	p := newPlace(b)
+	var planned plan.Plan
+	out, _ := p.invar(b, "plan", "cpu", "--python", p.python, "--json")
+	result(b, out, &planned)
+	sources := filepath.Join(b.TempDir(), "src")
+	p.invar(b, "targets", "--sources", sources)
+	var ours, theirs []time.Duration
+	var ratios []float64
+	for b.Loop() {
+		hand := b.TempDir()
+		must(b, os.WriteFile(filepath.Join(hand, "build.sh"), []byte(script(planned, sources)), 0o644))
+		_, byHand := p.command(b, "sh", filepath.Join(hand, "build.sh"), hand)
+		must(b, os.RemoveAll(hand))
+		built := p.build(b)
+		ours, theirs = append(ours, built), append(theirs, byHand)
+		ratios = append(ratios, built.Seconds()/byHand.Seconds())
+	}
+	b.ReportMetric(ms(median(ours)), "ours-ms")
+	b.ReportMetric(ms(median(theirs)), "by-hand-ms")
+	b.ReportMetric(median(ratios), "ratio")
+	// What is above 1.02 times the script's time: the limit is on this.
+	over := make([]float64, len(ours))
+	for i := range ours {
+		over[i] = ms(ours[i]) - 1.02*ms(theirs[i])
+	}
+	b.ReportMetric(median(over), "above-1.02x-ms")
+}
+
+// build builds into a home that is not there yet and returns the time without
+// the probe; it leaves nothing behind.
+func (p place) build(b *testing.B) time.Duration {
+	b.Helper()
+	out, took := p.invar(b, "build", "cpu", "--python", p.python, "--jobs", jobs, "--json")
+	var r struct {
+		UpToDate bool `json:"up_to_date"`
+		Probe    struct {
+			Proved  int           `json:"proved"`
+			Elapsed time.Duration `json:"elapsed_ns"`
+		} `json:"probe"`
+	}
+	result(b, out, &r)
+	if r.UpToDate || r.Probe.Proved < 1 || r.Probe.Elapsed <= 0 {
+		b.Fatalf("a build from nothing: up to date %v, proved %d in %v", r.UpToDate, r.Probe.Proved, r.Probe.Elapsed)
+	}
+	p.invar(b, "uninstall", "--python", p.python)
+	if _, err := os.Stat(p.home); err == nil {
+		must(b, os.RemoveAll(p.home))
+	}
+	return took - r.Probe.Elapsed
+}

@@ -1,0 +1,55 @@
+"""Times rms_norm, softmax, log_softmax and sum against torch."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import batch_invariant_ops as ops
+import torch
+
+from levels import levels
+from timing import Candidate, emit, measure, ratio
+
+SHAPES = ((1, 4096), (32, 4096), (32, 32000), (1, 152064), (4096, 4096))
+THREADS = (1, 2)
+
+
+def row(rows: int, columns: int) -> None:
+    """Measures the four operators on one shape, on the threads that are set."""
+    x, weight = torch.randn(rows, columns), torch.randn(columns)
+    own = torch.ops.batch_invariant_ops
+    norm = torch.nn.functional.rms_norm
+    for name, theirs, ours in (
+        (
+            "RMSNorm",
+            partial(norm, x, (columns,), weight, 1e-6),
+            partial(own.rms_norm, x, [columns], weight, 1e-6),
+        ),
+        ("Softmax", partial(torch.softmax, x, -1), partial(own.softmax, x, -1)),
+        ("LogSoftmax", partial(torch.log_softmax, x, -1), partial(own.log_softmax, x, -1)),
+        ("Sum", partial(torch.sum, x, -1), partial(own.sum, x, [-1])),
+    ):
+        candidates = {"torch": Candidate(theirs)}
+        for level in levels():
+            candidates[f"isa={level}"] = Candidate(ours, partial(ops.select_isa, level))
+        times = measure(candidates)
+        where = f"shape={rows}x{columns}/threads={torch.get_num_threads()}"
+        for level, seconds in times.items():
+            if level != "torch":
+                emit(
+                    f"{name}/{where}/{level}", seconds, {"of-torch": ratio(seconds, times["torch"])}
+                )
+
+
+def main() -> None:
+    """Measures every row."""
+    torch.manual_seed(0)
+    for threads in THREADS:
+        torch.set_num_threads(threads)
+        for rows, columns in SHAPES:
+            row(rows, columns)
+
+
+if __name__ == "__main__":
+    with torch.inference_mode():
+        main()
