@@ -74,7 +74,10 @@ func (s Session) choosePython(ctx context.Context, po python.Options, t target.T
 func sources() (map[string]string, error) {
 	out := map[string]string{}
 	err := fs.WalkDir(targets.FS, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.Contains(name, "__pycache__") {
+		if d != nil && d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__") {
+			return fs.SkipDir // caches of linters and of Python
+		}
+		if err != nil || d.IsDir() {
 			return err
 		}
 		b, err := fs.ReadFile(targets.FS, name)
