@@ -6,7 +6,10 @@ package targets
 
 import "embed"
 
-// FS holds every file below this folder but Go sources and caches.
+// FS holds what building and judging need. Tests, benchmarks and the caches of
+// linters beside them stay out of the binary.
 //
-//go:embed all:chips all:ascend910b all:ascend910_93 all:ascend950 all:cpu all:cuda all:extension refused.yaml
+//go:embed refused.yaml chips/*.yaml */target.yaml
+//go:embed all:cpu/kernels
+//go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops
 var FS embed.FS
