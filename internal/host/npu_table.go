@@ -25,7 +25,6 @@ type npuTable struct {
 	processes bool     // the process part began: the devices are complete
 	header    bool
 	open      *Device // first row seen, second awaited
-	last      string  // last line that belongs to the table
 }
 
 // parseNPUTable reads the table in text; ok is false when there is none.
