@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/invar-ops/invar/internal/host"
+	"github.com/invar-ops/invar/internal/invar"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
 )
@@ -44,6 +45,7 @@ func detectCommand() *cli.Command {
 type detectResult struct {
 	Verdict host.Verdict `json:"verdict"`
 	Facts   host.Facts   `json:"facts"`
+	Tools   *invar.Tools `json:"tools,omitempty"`
 }
 
 func runDetect(c *cli.Context) error {
@@ -69,16 +71,21 @@ func runDetect(c *cli.Context) error {
 			return err
 		}
 	}
+	tools, err := detectTools(c)
+	if err != nil {
+		return err
+	}
 	switch name := c.String("field"); {
 	case name != "":
 		return printField(c.App.Writer, v, name)
 	case c.Bool("json"):
-		return printed(c, "detect", detectResult{v, facts}, v.Err())
+		return printed(c, "detect", detectResult{v, facts, tools}, v.Err())
 	}
 	w := c.App.Writer
 	fmt.Fprintln(w, verdictLine(v, facts))
 	if c.Bool("evidence") {
 		showEvidence(w, v)
+		showTools(w, tools)
 	}
 	showVerdictNotes(w, v, facts)
 	return v.Err()

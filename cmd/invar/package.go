@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,9 +120,6 @@ func readSpec(c *cli.Context, v any) error {
 		return report.Usagef("--spec: %w", err)
 	}
 	if err := store.DecodeJSON(b, v); err != nil {
-		if _, ok := err.(*json.SyntaxError); ok {
-			return report.Usagef("--spec %s is no JSON: %w", file, err)
-		}
 		return report.Usagef("--spec %s: %w", file, err)
 	}
 	return nil

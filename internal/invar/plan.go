@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/invar-ops/invar/internal/host"
 	"github.com/invar-ops/invar/internal/plan"
@@ -61,6 +62,12 @@ func (s Session) resolve(ctx context.Context, o Options) (target.Target, string,
 		return target.Target{}, "", report.Problemf(report.Unmet, "no target can be chosen for this host: %s", v.Reason).
 			WithWant("one kind of accelerator, or every source saying that there is none", v.State).
 			WithHint("%s", firstOf(v.Hint, "invar detect --evidence; then name the target: invar build TARGET"))
+	}
+	if v.State == host.Known && !v.Health.Usable {
+		return target.Target{}, "", report.Problemf(report.Unmet, "%s was found and cannot be used: %s",
+			firstOf(v.SoC, v.Target), strings.Join(v.Health.Notes, "; ")).
+			WithWant("a device that its driver serves", "a fault").
+			WithHint("%s", firstOf(v.Hint, "repair the driver, or name the target: invar build "+v.Target))
 	}
 	t, err := target.Find(v.Target)
 	return t, v.Reason, err

@@ -73,7 +73,8 @@ func (s Session) jobs(ctx context.Context, o Options) int {
 	if o.Jobs > 0 {
 		return o.Jobs
 	}
-	f, err := host.Detect(ctx, host.Options{Root: "/", Runner: s.Runner, Env: s.Env})
+	// Without a runner no vendor tool is asked again.
+	f, err := host.Detect(ctx, host.Options{Root: "/", Env: s.Env})
 	if err != nil {
 		return 1
 	}

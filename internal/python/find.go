@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,8 +142,8 @@ func Ask(ctx context.Context, o Options, exe string) (Python, error) {
 // Own is the newest environment that invar made below home and finished.
 func Own(home string) (Python, bool) {
 	marks, _ := filepath.Glob(filepath.Join(home, "python", "*", ready))
-	for i := len(marks) - 1; i >= 0; i-- {
-		if p, ok := OwnAt(filepath.Dir(marks[i])); ok {
+	for _, mark := range slices.Backward(marks) {
+		if p, ok := OwnAt(filepath.Dir(mark)); ok {
 			return p, true
 		}
 	}

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,12 +97,8 @@ func TestInspectRefusesLaunchersAndTorsos(t *testing.T) {
 func TestFindOrder(t *testing.T) {
 	t.Parallel()
 	files := venv("first", "")
-	for k, v := range venv("second", "2.15.0") {
-		files[k] = v
-	}
-	for k, v := range venv("home/python/3.12-torch-2.15.0", "2.15.0") {
-		files[k] = v
-	}
+	maps.Copy(files, venv("second", "2.15.0"))
+	maps.Copy(files, venv("home/python/3.12-torch-2.15.0", "2.15.0"))
 	files["home/python/3.12-torch-2.15.0/"+ready] = ""
 	root := tree(t, files)
 	path := "PATH=" + root + "/first/bin:" + root + "/second/bin"

@@ -58,13 +58,10 @@ func errorJSON(err error) *ErrorJSON {
 	if !ok {
 		return &ErrorJSON{Message: err.Error()}
 	}
-	// The outermost text holds the context that was added on the way up.
-	msg := p.Err.Error()
-	if !errors.Is(err, p) || error(p) != err {
-		msg = err.Error()
-	}
+	// The outermost text holds the context that was added on the way up; want
+	// and got are in it too, for readers of the message alone.
 	return &ErrorJSON{
-		Message: msg, Want: p.Want, Got: p.Got, Cause: p.Cause,
+		Message: err.Error(), Want: p.Want, Got: p.Got, Cause: p.Cause,
 		Rule: p.Rule, Hint: p.Hint, Log: p.Log, Tail: p.Tail, State: p.State,
 	}
 }

@@ -80,7 +80,12 @@ func TestStubRefusesWrongOptions(t *testing.T) {
 	eachShell(t, func(t *testing.T, sh func(...string) (string, int)) {
 		run := pack(t, sample(t), runpkg.Gzip)
 		for _, args := range [][]string{
-			{"--bogus"}, {"--target"}, {"--install-path"}, {"--install-path="}, {"file"}, {"--", "--bogus"},
+			{"--bogus"},
+			{"--target"},
+			{"--install-path"},
+			{"--install-path="},
+			{"file"},
+			{"--", "--bogus"},
 			{"--target", "x", "--install-path=y"},
 		} {
 			if out, code := sh(append([]string{run}, args...)...); code != 2 || !strings.Contains(out, "hint") {

@@ -63,7 +63,7 @@ func TestFindRefusesWithReason(t *testing.T) {
 		{"910B", report.Unmet, "first-generation"},
 		{"ascend310p", report.Unmet, "310P"},
 		{"310p3", report.Unmet, "310P"},
-		{"sm_70", report.Unmet, "below 7.5"},
+		{"sm_70", report.Unmet, "below 8.0"},
 		{"ascend910", report.Usage, "unknown target"},
 		{"gpu", report.Usage, "unknown target"},
 	} {
