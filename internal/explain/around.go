@@ -1,5 +1,7 @@
 package explain
 
+import "slices"
+
 import "bytes"
 
 // around returns the line buf[begin:stop] with up to before lines before it
@@ -26,8 +28,8 @@ func (s *scanner) around(begin, stop int, key string, before, after int) (lines 
 		}
 		end = start
 	}
-	for i := len(back) - 1; i >= 0; i-- {
-		lines, numbers = append(lines, back[i]), append(numbers, backAt[i])
+	for i, b := range slices.Backward(back) {
+		lines, numbers = append(lines, b), append(numbers, backAt[i])
 	}
 	self := len(lines)
 	lines, numbers = append(lines, parseLine(string(s.buf[begin:stop]))), append(numbers, 0)

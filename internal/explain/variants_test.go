@@ -27,7 +27,7 @@ func TestVariants(t *testing.T) {
 		}
 		for _, f := range a.Files {
 			var log, says []string
-			for _, l := range strings.Split(string(f.Data), "\n") {
+			for l := range strings.SplitSeq(string(f.Data), "\n") {
 				if s, ok := strings.CutPrefix(l, "says: "); ok {
 					says = append(says, s)
 				} else {

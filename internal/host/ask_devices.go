@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,7 +169,7 @@ func askCANN(_ context.Context, a *asker) []Evidence {
 	patterns := toolkitFiles
 	for _, k := range []string{"ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"} {
 		if home := run.Getenv(a.env, k); path.IsAbs(home) {
-			patterns = append(patterns[:len(patterns):len(patterns)],
+			patterns = append(slices.Clip(patterns),
 				home+"/ascend_toolkit_install.info", home+"/*-linux/ascend_toolkit_install.info")
 		}
 	}

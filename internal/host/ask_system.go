@@ -118,10 +118,7 @@ func cgroupPath(groups, controller string) string {
 func ancestors(path string) []string {
 	out := []string{path}
 	for path != "" {
-		i := strings.LastIndexByte(path, '/')
-		if i < 0 {
-			i = 0
-		}
+		i := max(strings.LastIndexByte(path, '/'), 0)
 		path = path[:i]
 		out = append(out, path)
 	}

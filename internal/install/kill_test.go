@@ -87,7 +87,7 @@ func TestKilledAnywhere(t *testing.T) {
 // SIGKILL does not care, and another test's disk traffic does not slow it down.
 func memoryPrefix(t testing.TB) *Prefix {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "invar-test-")
+	dir, err := os.MkdirTemp("/dev/shm", "invar-test-") //nolint:usetesting // t.TempDir is on the disk; this has to be in memory
 	if err != nil {
 		return openPrefix(t)
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/invar-ops/invar/internal/report"
 )
@@ -140,8 +141,8 @@ func (x *extraction) end(m member) error {
 
 // dirModes comes last: a folder may be read-only, and was not while it filled.
 func (x *extraction) dirModes() error {
-	for i := len(x.dirs) - 1; i >= 0; i-- {
-		if err := x.root.Chmod(x.dirs[i].Path, x.dirs[i].Mode); err != nil {
+	for _, v := range slices.Backward(x.dirs) {
+		if err := x.root.Chmod(v.Path, v.Mode); err != nil {
 			return report.Problemf(report.Failed, "extract: %w", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -59,9 +60,7 @@ func (s style) build(edit map[string]string, payloads ...[]byte) []byte {
 		"totalsize": fmt.Sprint(total), "name_of_file": "$0 ", "pwd_of_file": "$PWD",
 		"licensetxt": "You may\nskip=\"7\"\nfilesizes=\"1\"\nwithout asking.",
 	}
-	for k, v := range edit {
-		values[k] = v
-	}
+	maps.Copy(values, edit)
 	render := func(lines int) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "#!/bin/sh\n# This script was generated using Makeself %s\n\n", s.version)
