@@ -92,7 +92,7 @@ func check(t Target) error {
 	}
 	for i, l := range t.Probe {
 		if l.Level != i+1 {
-			return fmt.Errorf("probe: level %d at place %d; want 1, 2, 3 ...", l.Level, i+1)
+			return fmt.Errorf("probe: level %d at place %d; want them in order from 1", l.Level, i+1)
 		}
 	}
 	return nil

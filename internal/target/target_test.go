@@ -23,7 +23,7 @@ func TestEveryTargetLoads(t *testing.T) {
 	}
 }
 
-// go:embed without all: drops files that start with "_" or ".", and a folder
+// An embed directive without all: drops files that start with "_" or ".", and a folder
 // that nobody names is not there at all.
 func TestSourcesAreEmbedded(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestDecodeChecks(t *testing.T) {
 		{"bad pattern", good + "chips: [{pattern: '('}]\n", "pattern"},
 		{"operator twice", good + "operators: [{name: mm, schema: mm(}, {name: mm, schema: mm(}]\n", "twice"},
 		{"foreign schema", good + "operators: [{name: mm, schema: bmm(}]\n", "another"},
-		{"levels out of order", good + "probe: [{level: 2, name: a}]\n", "want 1"},
+		{"levels out of order", good + "probe: [{level: 2, name: a}]\n", "in order from 1"},
 		{"unknown key", good + "stage3: {}\n", "x.yaml:5:1:"},
 	} {
 		_, err := Decode("x.yaml", []byte(tc.in))
