@@ -46,7 +46,7 @@ func (j *judge) cannStep(want string) string {
 func pick(want string) string {
 	for minor := 20; minor >= 8; minor-- {
 		v := fmt.Sprintf("3.%d", minor)
-		if within(version.PEP440, want, v) {
+		if version.Within(version.PEP440, want, v) {
 			return v
 		}
 	}

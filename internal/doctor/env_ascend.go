@@ -177,7 +177,7 @@ func (j *judge) torchBesideNPU() []Finding {
 	rule := j.d.Matrix.CUDATorch
 	got := "torch " + t + " is built for CUDA " + j.f.Python.CUDA
 	hint := cmd + " --force-reinstall --no-deps"
-	if within(version.PEP440, rule.Aborts, npu.Version) {
+	if version.Within(version.PEP440, rule.Aborts, npu.Version) {
 		return []Finding{stops("torch-cuda", "torch for torch_npu", "a build without CUDA", got+": torch_npu "+npu.Version+" aborts at import, "+rule.Text, hint, rule.Source)}
 	}
 	return []Finding{caution("torch-cuda", "torch for torch_npu", got+": torch_npu "+npu.Version+" works with it and loads gigabytes of CUDA libraries; torch_npu "+rule.Aborts+" aborts", hint, rule.Source)}

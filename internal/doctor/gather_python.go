@@ -108,7 +108,7 @@ func (g *gatherer) rootedPython() (Python, error) {
 }
 
 func newEnough(p Python, minimum string) bool {
-	return within(version.PEP440, ">= "+minimum, p.Version)
+	return version.Within(version.PEP440, ">= "+minimum, p.Version)
 }
 
 // inspect reads the environment of exe below the root.

@@ -161,7 +161,7 @@ func judgeCompiler(j *judge, n Need) Finding {
 			want = rest
 		}
 	}
-	if want != "" && !within(version.Plain, want, c.Version) {
+	if want != "" && !version.Within(version.Plain, want, c.Version) {
 		return f.unmet(n.Level, f.Got, "install a newer compiler and name it: export CXX=g++-14 ("+orText(j.install("c++"), n.hint)+")")
 	}
 	return f

@@ -170,18 +170,18 @@ func (j *judge) rows() []Row {
 }
 
 func (j *judge) rowFits(r Row) bool {
-	if want := j.t.Python.Torch; want != "" && !within(version.PEP440, want, r.Torch) {
+	if want := j.t.Python.Torch; want != "" && !version.Within(version.PEP440, want, r.Torch) {
 		return false
 	}
 	for _, n := range j.t.Requires {
 		switch {
 		case n.Want == "":
 		case n.Item == "cann":
-			if !within(version.CANN, n.Want, r.CANN) {
+			if !version.Within(version.CANN, n.Want, r.CANN) {
 				return false
 			}
 		case n.Item == "torch-npu":
-			if !within(version.PEP440, n.Want, r.TorchNPU) {
+			if !version.Within(version.PEP440, n.Want, r.TorchNPU) {
 				return false
 			}
 		}

@@ -109,7 +109,7 @@ func judgeNVIDIADriver(j *judge, n Need) Finding {
 		return f.unmet(n.Level, "none: probe levels 6 and 7 cannot run here", "not needed to build; install an NVIDIA driver "+facts.Driver+", or start the container with --gpus all")
 	}
 	f.Got = have
-	if !within(version.Driver, facts.Driver, have) {
+	if !version.Within(version.Driver, facts.Driver, have) {
 		return f.unmet(n.Level, have, "install a driver "+facts.Driver+", or a torch for an older CUDA: kernels of a toolkit that is newer than the driver do not load")
 	}
 	return f
@@ -212,7 +212,7 @@ func (j *judge) hostCompiler(t Toolkit) []Finding {
 	}
 	f := j.versions("nvcc-compiler", "nvcc and "+c.Vendor, c.Vendor+" "+want, source, false)
 	f.Got = c.Vendor + " " + c.Version + " at " + c.Path
-	if !within(version.Plain, want, c.Version) {
+	if !version.Within(version.Plain, want, c.Version) {
 		f = f.unmet("fail", f.Got, "install an older one and name it: export CXX=g++-"+olderGCC(want)+" NVCC_CCBIN=g++-"+olderGCC(want)+" ("+j.install("c++")+"-"+olderGCC(want)+")")
 	}
 	return append(out, f)

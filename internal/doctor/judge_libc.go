@@ -27,7 +27,7 @@ func (j *judge) libc() []Finding {
 		return []Finding{f.unclear("no libc.so.6 below " + j.f.Root)}
 	}
 	f.Got = s.Glibc + " (" + s.LibcFile + ")"
-	if !within(version.Plain, f.Want, s.Glibc) {
+	if !version.Within(version.Plain, f.Want, s.Glibc) {
 		return []Finding{f.unmet("fail", f.Got, "build on a newer system or in a newer image; a wheel for "+want+" does not load here")}
 	}
 	return append([]Finding{f}, j.libstdcxx(cxx, what)...)
@@ -45,7 +45,7 @@ func (j *judge) libstdcxx(want, what string) []Finding {
 		return []Finding{f.unmet("warn", "no libstdc++.so.6", "it comes with the compiler: "+j.install("c++"))}
 	}
 	f.Got = "GLIBCXX_" + have
-	if !within(version.Plain, ">= "+want, have) {
+	if !version.Within(version.Plain, ">= "+want, have) {
 		return []Finding{f.unmet("fail", f.Got, "update libstdc++ (GCC run time), or build in an older image")}
 	}
 	return []Finding{f}

@@ -25,7 +25,7 @@ func judgePython(j *judge, n Need) Finding {
 		return f.unmet(n.Level, got, j.install("python", "venv")+", or pass --python")
 	}
 	f.Got = p.Version + " at " + p.Exe
-	if !within(version.PEP440, f.Want, p.Version) {
+	if !version.Within(version.PEP440, f.Want, p.Version) {
 		return f.unmet(n.Level, f.Got, "pass --python with a newer one, or let uv bring one: uv python install 3.12")
 	}
 	return f
@@ -87,7 +87,7 @@ func judgeTorch(j *judge, n Need) Finding {
 		return f.unmet(n.Level, got, j.torchCommand())
 	}
 	f.Got = p.Torch.Version + " in " + p.Torch.Dir
-	if f.Want != "" && !within(version.PEP440, f.Want, p.Torch.Version) {
+	if f.Want != "" && !version.Within(version.PEP440, f.Want, p.Torch.Version) {
 		return f.unmet(n.Level, f.Got, p.installer()+" 'torch"+strings.ReplaceAll(f.Want, " ", "")+"', or pass another --python")
 	}
 	return f
@@ -133,7 +133,7 @@ func judgePackage(j *judge, n Need) Finding {
 		return f.unmet(n.Level, got, j.packageCommand(n))
 	}
 	f.Got = d.Version + " in " + d.Dir
-	if n.Want != "" && !within(version.PEP440, n.Want, d.Version) {
+	if n.Want != "" && !version.Within(version.PEP440, n.Want, d.Version) {
 		return f.unmet(n.Level, f.Got, j.packageCommand(n))
 	}
 	return f

@@ -84,7 +84,7 @@ func (m Matrix) fits(r Row, c Component, want, got string) (ok, soft bool, note 
 		return false, false, ""
 	}
 	if c.Key == "python" {
-		return within(version.PEP440, want, got), false, ""
+		return version.Within(version.PEP440, want, got), false, ""
 	}
 	g, err := version.Parse(c.kind(), got)
 	if err != nil {
@@ -158,14 +158,4 @@ func (a Advice) Phrase() string {
 		return "nothing to change"
 	}
 	return strings.Join(parts, ", ")
-}
-
-// within is false for text that is no version: unknown never passes.
-func within(kind version.Kind, want, got string) bool {
-	r, err := version.ParseRange(kind, want, version.NamedPre)
-	if err != nil {
-		return false
-	}
-	v, err := version.Parse(kind, got)
-	return err == nil && r.Contains(v)
 }

@@ -105,15 +105,7 @@ func packageNeed(n target.Need, f Facts) report.Requirement {
 	return r
 }
 
-// inRange is false for text that is no version: unknown never passes.
+// inRange is true where nothing is wanted.
 func inRange(kind version.Kind, want, got string) bool {
-	if want == "" {
-		return true
-	}
-	r, err := version.ParseRange(kind, want, version.NamedPre)
-	if err != nil {
-		return false
-	}
-	v, err := version.Parse(kind, got)
-	return err == nil && r.Contains(v)
+	return want == "" || version.Within(kind, want, got)
 }

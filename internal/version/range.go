@@ -54,6 +54,17 @@ func ParseRange(kind Kind, text string, policy Policy) (Range, error) {
 	return r, nil
 }
 
+// Within reports whether the version got is in the range want, with NamedPre.
+// Text that is no version, or no range, is in no range: unknown never passes.
+func Within(kind Kind, want, got string) bool {
+	r, err := ParseRange(kind, want, NamedPre)
+	if err != nil {
+		return false
+	}
+	v, err := Parse(kind, got)
+	return err == nil && r.Contains(v)
+}
+
 // MustRange is ParseRange for text that is part of the program; it panics.
 func MustRange(kind Kind, text string, policy Policy) Range {
 	r, err := ParseRange(kind, text, policy)
