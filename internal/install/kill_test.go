@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,12 @@ func TestKilledAnywhere(t *testing.T) {
 	kills := 200
 	if testing.Short() {
 		kills = 20
+	}
+	if n := os.Getenv("INVAR_SOAK_KILLS"); n != "" {
+		var err error
+		if kills, err = strconv.Atoi(n); err != nil || kills < 1 {
+			t.Fatalf("INVAR_SOAK_KILLS: got %q, want a number of kills", n)
+		}
 	}
 	p, py, dir := memoryPrefix(t), fakePython(t), t.TempDir()
 	bundles := []bundle{makeBundle(t, dir, "a", 200_000), makeBundle(t, dir, "b", 200_000)}
