@@ -105,3 +105,44 @@ func TestTakeBack(t *testing.T) {
 	}
 	healthy(t, second)
 }
+
+// TestRollbackKeepsTheHook: a hook that others removed is written again by the
+// next build; going back to the generation before leaves that one importable,
+// and an uninstall still removes everything.
+func TestRollbackKeepsTheHook(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		again bool // the hook goes after the second build too
+	}{{"removed before the second build", false}, {"removed before the rollback", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p, py, dir := openPrefix(t), fakePython(t), t.TempDir()
+			before := tree(t, py.Purelib)
+			hook := filepath.Join(py.Purelib, HookName)
+			first := apply(t, p, request(py), makeBundle(t, dir, "a", 10))
+			if err := os.Remove(hook); err != nil {
+				t.Fatal(err)
+			}
+			healthy(t, apply(t, p, request(py), makeBundle(t, dir, "b", 10)))
+			if c.again {
+				if err := os.Remove(hook); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if back, err := p.Rollback(t.Context(), py.ID()); err != nil || back.To != 1 {
+				t.Fatalf("rollback %+v, %v", back, err)
+			}
+			healthy(t, first)
+			if st, err := p.Status(t.Context(), nil); err != nil || !st.Envs[0].Health.OK {
+				t.Errorf("status %+v, %v; want a whole installation", st, err)
+			}
+			if _, err := p.Uninstall(t.Context(), UninstallOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if after := tree(t, py.Purelib); !maps.Equal(before, after) {
+				t.Errorf("site-packages: got %v, want %v", after, before)
+			}
+		})
+	}
+}

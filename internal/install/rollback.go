@@ -77,7 +77,23 @@ func (p *Prefix) goBack(ctx context.Context, id string, allowed func(RolledBack)
 	if err := e.setCurrent(back.To); err != nil { // the commit
 		return RolledBack{}, store.Explain(err, "prefix "+p.Dir)
 	}
-	return back, e.settle(&s, back.To)
+	if err := e.settle(&s, back.To); err != nil {
+		return back, err
+	}
+	return back, back.hook(e)
+}
+
+// hook writes the hook again where somebody removed it: without it the
+// generation that is current again would be on no path.
+func (b RolledBack) hook(e env) error {
+	if b.Receipt == nil {
+		return nil
+	}
+	path := b.Receipt.Hook.Path
+	if _, state, _, err := e.readHook(path); err != nil || state != HookMissing {
+		return err
+	}
+	return e.carryOut(Moved{Kind: "hook", From: path})
 }
 
 // later lists the changes outside the prefix that belong to generations after n.

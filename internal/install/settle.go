@@ -24,7 +24,9 @@ func (e env) settle(s *state, cur int) error {
 		switch {
 		case m.Generation > cur:
 			changed = true
-			err = e.undo(m)
+			if !s.repair(m, cur) {
+				err = e.undo(m)
+			}
 		case !m.Done:
 			changed = true
 			err = e.carryOut(m)
@@ -41,6 +43,14 @@ func (e env) settle(s *state, cur int) error {
 		return nil
 	}
 	return errors.Join(append(errs, e.writeState(*s))...)
+}
+
+// repair reports whether m only wrote again a hook that generation cur has
+// been using, after somebody else had removed it: undoing it would break cur.
+func (s state) repair(m Moved, cur int) bool {
+	return m.Kind == "hook" && m.Was == "" && slices.ContainsFunc(s.Moved, func(o Moved) bool {
+		return o.Kind == "hook" && o.From == m.From && o.Generation <= cur
+	})
 }
 
 func (e env) carryOut(m Moved) error {
