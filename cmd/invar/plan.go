@@ -66,7 +66,7 @@ func showPlan(c *cli.Context, s invar.Session, o invar.Options, v planView) erro
 func writePlan(w io.Writer, s invar.Session, p plan.Plan, why bool) {
 	fmt.Fprintf(w, "target    %s, because %s\n", p.Target, p.Why)
 	if r := p.Recipe; r != nil {
-		fmt.Fprintf(w, "python    none with torch; makes %s from %s with %s\n", r.Dir, r.Base.Exe, strings.Join(r.Packages, ", "))
+		fmt.Fprintf(w, "python    %s; makes %s from %s with %s\n", r.Reason(), r.Dir, r.Base.Exe, strings.Join(r.Packages, ", "))
 		fmt.Fprintf(w, "          %s\n", r.Download)
 	} else {
 		fmt.Fprintf(w, "python    %s (%s), torch %s: %s\n", p.Python.Exe, p.Python.Version, p.Python.Torch.Version, p.Python.Why)

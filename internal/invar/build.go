@@ -73,7 +73,7 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 func (s Session) announce(p plan.Plan) {
 	s.Progress.Note(fmt.Sprintf("target    %s, because %s", p.Target, p.Why))
 	if p.Recipe != nil {
-		s.Progress.Note(fmt.Sprintf("python    none with torch found; making %s", p.Recipe.Dir))
+		s.Progress.Note(fmt.Sprintf("python    %s; making %s", p.Recipe.Reason(), p.Recipe.Dir))
 		return
 	}
 	s.Progress.Note(fmt.Sprintf("python    %s, torch %s (%s)", p.Python.Exe, p.Python.Torch.Version, p.Python.Why))

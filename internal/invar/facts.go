@@ -27,16 +27,9 @@ func (s Session) gather(ctx context.Context, t target.Target, arch string, o Opt
 		return f, err
 	}
 	if !f.Python.HasTorch() && len(t.Python.Install) > 0 {
-		var minor int
-		if v, err := version.Parse(version.PEP440, t.Python.Minimum); err == nil {
-			minor = int(v.Minor())
-		}
-		var seen []python.Candidate
-		if f.Base, seen, err = python.Base(ctx, po, minor); err != nil {
+		if err := s.gatherBase(ctx, &f, po, t, o); err != nil {
 			return f, err
 		}
-		f.Candidates = append(f.Candidates, seen...)
-		f.HasUV = run.Has("uv", s.Env)
 	}
 	f.Compiler, f.CompilerReasons = toolchain.Find(ctx, s.Env, s.Runner, s.toolCache())
 	for _, n := range t.Requires {
@@ -46,6 +39,36 @@ func (s Session) gather(ctx context.Context, t target.Target, arch string, o Opt
 	}
 	f.Sources, err = sources()
 	return f, err
+}
+
+// gatherBase finds what an environment can be made from: the interpreter that
+// --python or VIRTUAL_ENV names, else one on PATH. An environment that an
+// earlier build made from it is taken as it is: making it again would remove
+// what is installed in it.
+func (s Session) gatherBase(ctx context.Context, f *plan.Facts, po python.Options, t target.Target, o Options) error {
+	f.HasUV = run.Has("uv", s.Env)
+	if f.Base = f.Python; f.Base.Exe == "" {
+		var minor int
+		if v, err := version.Parse(version.PEP440, t.Python.Minimum); err == nil {
+			minor = int(v.Minor())
+		}
+		base, seen, err := python.Base(ctx, po, minor)
+		if err != nil {
+			return err
+		}
+		f.Base, f.Candidates = base, append(f.Candidates, seen...)
+	}
+	torch := t.Python.Install[0]
+	if o.Torch != "" {
+		torch = o.Torch
+	}
+	if own, ok := python.OwnAt(plan.EnvironmentDir(s.Prefix, f.Base, torch)); ok {
+		if f.Base.Why != "" {
+			own.Why += "; " + f.Base.Exe + " (" + f.Base.Why + ") has no torch"
+		}
+		f.Python = own
+	}
+	return nil
 }
 
 // choosePython finds the environment. --torch asks for a certain one, so only

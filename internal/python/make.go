@@ -30,6 +30,14 @@ type Recipe struct {
 	Download   string   `json:"download"`  // how large it is, for people
 }
 
+// Reason says, for people, why the environment has to be made.
+func (r Recipe) Reason() string {
+	if r.Base.Why != "" { // it was named, not looked for
+		return r.Base.Exe + " (" + r.Base.Why + ") has no torch"
+	}
+	return "none with torch found"
+}
+
 // IndexTimeout is how long the first index may take to answer before the
 // configured one is used; PyTorch's answers in well under a second.
 const IndexTimeout = 4 * time.Second
