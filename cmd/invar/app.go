@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"github.com/xrash/smetrics"
@@ -16,10 +20,29 @@ import (
 func execute(ctx context.Context, args []string) error {
 	app := newApp()
 	err := app.RunContext(ctx, permute(app, args))
-	if err != nil {
-		showError(ctx, os.Stderr, err)
+	if err == nil {
+		return nil
 	}
+	// A command that failed before it had anything to print still owes the
+	// reader of its JSON one object.
+	if _, shown := errors.AsType[silent](err); !shown && wantsJSON(args) && report.WriteJSON(os.Stdout, "error", nil, err) == nil {
+		return err
+	}
+	showError(ctx, os.Stderr, err)
 	return err
+}
+
+// wantsJSON looks for --json itself: the flags may be what could not be parsed.
+func wantsJSON(args []string) bool {
+	for _, a := range args[min(1, len(args)):] {
+		switch a {
+		case "--":
+			return false
+		case "--json", "-json", "--json=true":
+			return true
+		}
+	}
+	return false
 }
 
 func newApp() *cli.App {
@@ -78,24 +101,41 @@ func closeTraps(cmds []*cli.Command) {
 
 func needsSubcommand(c *cli.Context) error {
 	if c.Args().Present() {
-		return report.Usagef("unknown command %q", c.Command.FullName()+" "+c.Args().First()).
-			WithHint("invar %s --help", c.Command.FullName())
+		p := report.Usagef("unknown command %q", commandPath(c)+" "+c.Args().First())
+		if s := closest(c.Command.Subcommands, c.Args().First()); s != "" {
+			return p.WithHint("did you mean: invar %s %s", commandPath(c), s)
+		}
+		return p.WithHint("invar %s --help", commandPath(c))
 	}
-	return report.Usagef("%s needs a command", c.Command.FullName()).WithHint("invar %s --help", c.Command.FullName())
+	return report.Usagef("%s needs a command", commandPath(c)).WithHint("invar %s --help", commandPath(c))
 }
 
 func usageError(c *cli.Context, err error, _ bool) error {
-	name := "invar"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "invar" {
-		name = "invar " + c.Command.FullName()
+	name := strings.TrimSpace("invar " + commandPath(c))
+	// The flag package writes "-name" whatever was typed.
+	text := oneDash.ReplaceAllString(err.Error(), " --$1")
+	return report.Usagef("%s", text).WithHint("%s --help", name)
+}
+
+var oneDash = regexp.MustCompile(` -([a-zA-Z][-a-zA-Z]+)`)
+
+// commandPath is the command as it is typed after "invar": "package inspect".
+// FullName of cli v2 leaves the parent out.
+func commandPath(c *cli.Context) string {
+	var names []string
+	for _, l := range c.Lineage() {
+		if l.Command != nil && l.Command.Name != "" && l.Command.Name != c.App.Name {
+			names = append(names, l.Command.Name)
+		}
 	}
-	return report.Usagef("%w", err).WithHint("%s --help", name)
+	slices.Reverse(names)
+	return strings.Join(slices.Compact(names), " ")
 }
 
 // argsAtMost refuses surplus arguments: a typo must not be ignored.
 func argsAtMost(c *cli.Context, n int) error {
 	if c.NArg() > n {
-		return report.Usagef("unexpected argument %q", c.Args().Get(n)).WithHint("invar %s --help", c.Command.FullName())
+		return report.Usagef("unexpected argument %q", c.Args().Get(n)).WithHint("invar %s --help", commandPath(c))
 	}
 	return nil
 }

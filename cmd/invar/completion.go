@@ -34,7 +34,7 @@ func completionCommand() *cli.Command {
 			}
 			b, err := completions.ReadFile("completion/" + strings.ReplaceAll(shell, "/", "") + ".sh")
 			if err != nil {
-				return report.Usagef("no completion for %q", shell).WithWant("bash, zsh or fish", or(shell, "nothing"))
+				return report.Usagef("completion of a shell").WithWant("bash, zsh or fish", or(shell, "nothing")).WithHint("invar completion --help")
 			}
 			_, err = c.App.Writer.Write(b)
 			return err

@@ -14,7 +14,7 @@ import (
 // openArgs opens the packages that the arguments name, exactly n of them.
 func openArgs(c *cli.Context, n int) ([]*runpkg.Package, func(), error) {
 	if c.NArg() != n {
-		return nil, nil, report.Usagef("want %d run package(s), got %d", n, c.NArg()).WithHint("invar %s --help", c.Command.FullName())
+		return nil, nil, report.Usagef("want %d run package(s), got %d", n, c.NArg()).WithHint("invar %s --help", commandPath(c))
 	}
 	var all []*runpkg.Package
 	closeAll := func() {

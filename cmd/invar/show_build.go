@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/invar"
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // showBuild prints the result of a build that worked; what failed is told by its error.
@@ -22,8 +25,25 @@ func showBuild(w io.Writer, r invar.BuildResult) {
 		fmt.Fprintf(w, "%-9s %s\n", "", line)
 	}
 	if r.Probe.Proved > 0 {
-		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  invar rollback\n", r.Receipt.Python.Exe)
+		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  %s\n",
+			commandText([]string{r.Receipt.Python.Exe}), undo(r.Receipt, os.Environ()))
 	}
+}
+
+// undo is the command that takes r back, for a shell with this environment.
+func undo(r install.Receipt, env []string) string {
+	argv := []string{"invar", "rollback"}
+	if !r.GoesBack() {
+		argv[1] = "uninstall"
+	}
+	usual := run.Getenv(env, "INVAR_HOME")
+	if usual == "" {
+		usual, _ = invar.DefaultPrefix(env)
+	}
+	if usual == "" || absolute(usual) != r.Prefix {
+		argv = append(argv, "--prefix", r.Prefix)
+	}
+	return commandText(argv)
 }
 
 func ago(d time.Duration) string {

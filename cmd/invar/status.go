@@ -116,6 +116,9 @@ func showInstalled(row func(string, string, ...any), e install.EnvStatus) {
 		state := "whole"
 		if !e.Health.OK {
 			state = fmt.Sprintf("NOT whole, %d faults", len(e.Health.Faults))
+			if len(e.Health.Faults) == 1 {
+				state = "NOT whole, 1 fault"
+			}
 		}
 		row("installed", "%s, generation %d, contract %s, %s: %s", e.Target, e.Current, or(e.Contract, "none"), ago(time.Since(e.Installed)), state)
 		row("probed", "%s", probed(e))

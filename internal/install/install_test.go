@@ -29,6 +29,9 @@ func TestLifeOfAnInstallation(t *testing.T) {
 		t.Fatalf("hook %q, want %q (%v)", hook, r1.Site(), err)
 	}
 	r2 := apply(t, p, request(py), b)
+	if r1.GoesBack() || !r2.GoesBack() {
+		t.Errorf("goes back: %v from 1, %v from 2; want false, true", r1.GoesBack(), r2.GoesBack())
+	}
 	if r1.Generation != 1 || r2.Generation != 2 || r2.Previous != 1 {
 		t.Errorf("generations %d and %d after %d", r1.Generation, r2.Generation, r2.Previous)
 	}

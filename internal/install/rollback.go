@@ -31,6 +31,12 @@ func (p *Prefix) Rollback(ctx context.Context, id string) (RolledBack, error) {
 	})
 }
 
+// GoesBack reports whether Rollback has something to go back to from r: an
+// earlier generation, or what r moved aside or took over.
+func (r Receipt) GoesBack() bool {
+	return r.Previous != 0 || len(state{Moved: r.Replaced}.later(0)) > 0
+}
+
 // TakeBack undoes the installation that r describes, for a build whose probe
 // failed: what was current before it is current again, be it nothing.
 func (p *Prefix) TakeBack(ctx context.Context, r Receipt) (RolledBack, error) {
