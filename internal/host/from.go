@@ -23,7 +23,7 @@ func From(r io.Reader) (Facts, error) {
 	if err != nil {
 		return Facts{}, fmt.Errorf("reading the text: %w", err)
 	}
-	p := &paste{rules: rules, text: clean(string(b)), facts: Facts{Pasted: true}}
+	p := &paste{rules: rules, text: clean(string(fromUTF16(b))), facts: Facts{Pasted: true}}
 	p.npu()
 	p.gpu()
 	p.bus()

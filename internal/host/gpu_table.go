@@ -20,6 +20,7 @@ var (
 	gpuMemory = regexp.MustCompile(`([0-9]+)\s*MiB\s*/\s*([0-9]+)\s*MiB`)
 	migRow    = regexp.MustCompile(`^[0-9]+\s+[0-9]+\s+[0-9]+\s+[0-9]+$`)
 	bannerGap = regexp.MustCompile(`\s{2,}`)
+	colonGap  = regexp.MustCompile(`:\s+`)
 )
 
 // A gpuTable reads the table of plain nvidia-smi: a banner of keys, three rows
@@ -74,7 +75,7 @@ func (t *gpuTable) line(line string) {
 func (t *gpuTable) banner(cell string) {
 	t.in = true
 	values := map[string]string{}
-	for _, part := range bannerGap.Split(cell, -1) {
+	for _, part := range bannerGap.Split(colonGap.ReplaceAllString(cell, ": "), -1) {
 		if k, v, ok := keyValue(part); ok {
 			values[strings.ToLower(k)] = v
 		} else if v, ok := strings.CutPrefix(part, "NVIDIA-SMI "); ok {

@@ -19,6 +19,8 @@ func parseGPUList(text string) (Reading, bool) {
 	last := -1
 	all := lines(text)
 	for i, line := range all {
+		// collect_env sets a single GPU behind the key, several below it.
+		line = strings.TrimPrefix(line, "GPU models and configuration:")
 		if m := migLine.FindStringSubmatch(line); m != nil && len(r.Devices) > 0 {
 			d := &r.Devices[len(r.Devices)-1]
 			d.MIGMode, d.MIG, last = true, append(d.MIG, MIG{Profile: m[1], UUID: given(m[2])}), i
@@ -91,12 +93,16 @@ func parseGPUKeys(text string) (r Reading, known bool) {
 	if v, ok := values["nvidia-smi version"]; ok {
 		r.Tool, r.Version = "nvidia-smi --version", releaseText(v)
 	}
+	_, collect := values["gpu models and configuration"]
+	if collect {
+		r.Tool = "torch collect_env"
+	}
 	if n := number(values["attached gpus"]); n > 0 {
 		r.Total = int(n)
 		r.Cut = len(r.Devices) < r.Total
 	}
 	_, named := values["nvidia-smi version"]
-	return r, len(r.Devices) > 0 || r.Driver != "" || named || values["attached gpus"] != ""
+	return r, len(r.Devices) > 0 || r.Driver != "" || named || collect || values["attached gpus"] != ""
 }
 
 var gpuHead = regexp.MustCompile(`^GPU\s+((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)

@@ -166,6 +166,14 @@ func (d *docket) open(v *Verdict) {
 	if v.AtLeast {
 		add("the number of devices: the text is cut or is about one of them")
 	}
+	for _, x := range v.Devices {
+		if v.Vendor == chip.Huawei && strings.EqualFold(x.Health, "unknown") {
+			add("the health of device %s: npu-smi does not know it", x.ID)
+		}
+		if x.Name == "" && x.PCI == "" && v.Decided != "" && v.SKU != "" {
+			add("the chip of device %s: it is listed without a name", x.ID)
+		}
+	}
 	if device && v.Driver == "" {
 		add("the driver's version")
 	}

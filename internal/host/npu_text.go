@@ -101,6 +101,9 @@ func parseNPUBlocks(rules *chip.Rules, text string) (list, board Reading, ok boo
 			if isNumber(value) {
 				block = map[string]string{"npu_id": value}
 			}
+		case block == nil && field == "chip_count" && len(list.Devices)+len(board.Devices) == 0:
+			list.Total = int(number(value)) // "Card Count" at the head of other versions
+			ok = true
 		case block != nil && field == "chip_id" && block["chip_id"] != "":
 			id := block["npu_id"] // the next chip of the same card
 			flush()
@@ -112,7 +115,8 @@ func parseNPUBlocks(rules *chip.Rules, text string) (list, board Reading, ok boo
 		}
 	}
 	flush()
-	if n := len(list.Devices); list.Total > n {
+	// Without a total, other answers about one card look the same (-t usages).
+	if n := len(list.Devices); list.Total > n || n > 0 && list.Total == 0 {
 		list.Cut = true
 	}
 	return list, board, ok
@@ -131,7 +135,7 @@ func takeBlock(b map[string]string, list, board *Reading) {
 	if d.PCI != "" {
 		d.Class = "" // the board answer's Class ID is NA on most cards
 	}
-	isBoard := d.Name != "" || d.PCI != "" || b["software"] != "" || b["firmware"] != "" || b["board_id"] != "" || b["model"] != "" || b["bus"] != ""
+	isBoard := d.Name != "" || d.NPUName != "" || b["chip_type"] != "" || d.PCI != "" || b["software"] != "" || b["firmware"] != "" || b["board_id"] != "" || b["model"] != "" || b["bus"] != ""
 	if !isBoard {
 		list.Devices = append(list.Devices, d)
 		return

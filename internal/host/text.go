@@ -1,9 +1,12 @@
 package host
 
 import (
+	"bytes"
+	"encoding/binary"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 var (
@@ -15,6 +18,8 @@ var (
 		"\r\n", "\n", "\r", "\n",
 	)
 	quotes = regexp.MustCompile(`(?m)^(?:> ?)+`)
+	// What cat -n and editors set before the rows of a table.
+	lineNumbers = regexp.MustCompile(`(?m)^[ \t]*[0-9]+[:.)]?[ \t]*([|+][-=+| ])`)
 )
 
 // maxText bounds what is parsed of one answer.
@@ -27,7 +32,26 @@ func clean(text string) string {
 	}
 	text = strings.ToValidUTF8(text, "\ufffd")
 	text = substitutes.Replace(escapes.ReplaceAllString(text, ""))
-	return quotes.ReplaceAllString(text, "")
+	return lineNumbers.ReplaceAllString(quotes.ReplaceAllString(text, ""), "$1")
+}
+
+// fromUTF16 is b as UTF-8 when it begins with a mark of UTF-16, which is what
+// PowerShell writes when an answer is sent to a file.
+func fromUTF16(b []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(b, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(b, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return b
+	}
+	units := make([]uint16, 0, len(b)/2)
+	for b = b[2:]; len(b) >= 2; b = b[2:] {
+		units = append(units, order.Uint16(b))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 func lines(text string) []string {
