@@ -214,6 +214,9 @@ func BenchmarkPeakMemory(b *testing.B) {
 
 // TestMemoryIsFlat packs and unpacks two sizes: the larger needs no more.
 func TestMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: packs and unpacks hundreds of MiB; under the race detector the numbers mean nothing")
+	}
 	const limit = 64.0
 	for _, codec := range []runpkg.Codec{runpkg.Gzip, runpkg.Zstd, runpkg.None} {
 		for _, size := range []int64{20 << 20, 150 << 20} {
