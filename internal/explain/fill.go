@@ -40,7 +40,8 @@ func fill(text string, values map[string]string) string {
 		}
 	}
 	b.WriteString(text[last:])
-	return strings.TrimSpace(spaces.ReplaceAllString(b.String(), " "))
+	// What the log does not have leaves a gap, before a comma too.
+	return strings.TrimSpace(strings.ReplaceAll(spaces.ReplaceAllString(b.String(), " "), " ,", ","))
 }
 
 func fillAll(texts []string, values map[string]string) []string {
