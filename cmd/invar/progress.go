@@ -72,9 +72,10 @@ func (s *step) end(word, detail string) {
 		_ = s.bar.Clear()
 	}
 	took := elapsed(time.Since(s.start))
-	text := s.name
-	if detail != "" {
-		text = strings.TrimSpace(text + " " + detail)
+	text := strings.TrimSpace(s.name + " " + detail)
+	said := text
+	if word == "failed" {
+		text = strings.TrimSuffix(s.name, ":") // why follows in the error, once
 	}
 	if s.p.bars {
 		if word != "ok" {
@@ -85,7 +86,7 @@ func (s *step) end(word, detail string) {
 	}
 	fmt.Fprintf(s.p.w, "%s: %s %s in %s\n", s.stage, text, word, took)
 	if word == "failed" && os.Getenv("GITHUB_ACTIONS") == "true" {
-		fmt.Fprintf(s.p.w, "::error title=invar %s::%s\n", s.stage, text)
+		fmt.Fprintf(s.p.w, "::error title=invar %s::%s\n", s.stage, said)
 	}
 }
 

@@ -27,7 +27,7 @@ func (b *Builder) problem(s plan.Step, err error) error {
 		}
 		return report.Problemf(report.BuildFailed, "%s failed at %s: %w", s.Stage, s.ID, err)
 	}
-	p := report.Problemf(report.BuildFailed, "%s failed: %w while working on %s", s.Stage, err, s.Title)
+	p := report.Problemf(report.BuildFailed, "%s failed: %w at %s", s.Stage, err, s.ID) // the id as in the plan
 	p.Log, p.Tail = b.log(s), re.Tail(12)
 	Diagnose(p, p.Log)
 	if p.Cause == "" && re.Result.Signal == 9 {

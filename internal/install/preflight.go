@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // flavours are the forms of the package. One Python holds one of them: all
@@ -153,7 +154,7 @@ func takenHook(path, content, state, prefix string) report.Requirement {
 	}
 	return report.Requirement{
 		Name: "another invar prefix serves this Python", Want: "one prefix for each Python", Got: got,
-		Hint: "work on that one with --prefix " + prefix + ", or pass --take-over",
+		Hint: "work on that one with --prefix " + run.Quote(prefix) + ", or pass --take-over",
 	}
 }
 

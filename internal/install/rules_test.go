@@ -271,3 +271,12 @@ func TestHookInUserSite(t *testing.T) {
 		t.Errorf("got %v, want %v", after, before)
 	}
 }
+
+// TestHintOfAnotherPrefixCanBePasted: a prefix with a space is quoted.
+func TestHintOfAnotherPrefixCanBePasted(t *testing.T) {
+	t.Parallel()
+	r := takenHook("/site/invar.pth", "", HookOther, "/opt/in var")
+	if want := "--prefix '/opt/in var'"; !strings.Contains(r.Hint, want) {
+		t.Errorf("hint %q, want %s in it", r.Hint, want)
+	}
+}

@@ -23,7 +23,7 @@ type BuildResult struct {
 	Target   string          `json:"target"`
 	Why      string          `json:"why"`
 	UpToDate bool            `json:"up_to_date"`
-	Receipt  install.Receipt `json:"receipt"`
+	Receipt  install.Receipt `json:"receipt,omitzero"`
 	Probe    *probe.Result   `json:"probe,omitempty"`
 	Probed   time.Time       `json:"probed,omitzero"` // when the generation was proved
 	Elapsed  time.Duration   `json:"elapsed_ns"`

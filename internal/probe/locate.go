@@ -87,5 +87,5 @@ func installed(prefix *install.Prefix) ([]string, error) {
 func nothing(prefix *install.Prefix, err error) error {
 	return report.Problemf(report.CheckFailed, "%w", err).
 		WithWant("a receipt below "+prefix.Dir+"/env", "none").
-		WithHint("%s", fmt.Sprintf("invar build --prefix %s; invar status lists what is installed", prefix.Dir))
+		WithHint("%s", fmt.Sprintf("invar build --prefix %s; invar status lists what is installed", run.Quote(prefix.Dir)))
 }
