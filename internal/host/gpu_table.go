@@ -32,6 +32,7 @@ type gpuTable struct {
 	open    bool   // the last device's rows are not closed by a rule yet
 	wddm    bool
 	migRows int
+	earlier int // devices of the tables before this one
 }
 
 // parseGPUTable reads the table in text; ok is false when there is none.
@@ -73,7 +74,7 @@ func (t *gpuTable) line(line string) {
 
 // banner reads "NVIDIA-SMI 610.57.04   KMD Version: 610.57.04   CUDA UMD Version: 13.3".
 func (t *gpuTable) banner(cell string) {
-	t.in = true
+	t.in, t.part, t.open, t.earlier = true, "", false, len(t.r.Devices)
 	values := map[string]string{}
 	for _, part := range bannerGap.Split(colonGap.ReplaceAllString(cell, ": "), -1) {
 		if k, v, ok := keyValue(part); ok {
@@ -135,9 +136,12 @@ func (t *gpuTable) name(row, f []string) bool {
 		return false // the second row of an NPU has numbers here
 	}
 	t.in, t.open, t.wddm = true, true, t.wddm || isModel
-	t.r.Devices = append(t.r.Devices, Device{
-		ID: f[0], Name: name, NameCut: strings.HasSuffix(name, "..."), Bus: strings.ToLower(bus),
-	})
+	d := Device{ID: f[0], Name: name, NameCut: strings.HasSuffix(name, "..."), Bus: strings.ToLower(bus)}
+	if i := sameDevice(t.r.Devices[:t.earlier], d); i >= 0 {
+		t.r.Devices = slices.Delete(t.r.Devices, i, i+1) // the later state counts
+		t.earlier--
+	}
+	t.r.Devices = append(t.r.Devices, d)
 	return true
 }
 

@@ -2,6 +2,7 @@ package host
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/host/chip"
@@ -25,6 +26,7 @@ type npuTable struct {
 	processes bool     // the process part began: the devices are complete
 	header    bool
 	open      *Device // first row seen, second awaited
+	earlier   int     // devices of the tables before this one
 }
 
 // parseNPUTable reads the table in text; ok is false when there is none.
@@ -44,8 +46,9 @@ func parseNPUTable(rules *chip.Rules, text string) (Reading, bool) {
 
 func (t *npuTable) line(line string) {
 	if m := npuBanner.FindStringSubmatch(line); m != nil {
+		t.close(false)
 		t.r.Version, t.r.Driver = m[1], releaseText(m[2])
-		t.inTable = true
+		t.inTable, t.processes, t.earlier = true, false, len(t.r.Devices)
 		return
 	}
 	row, ok := cells(line)
@@ -207,10 +210,22 @@ func (t *npuTable) close(atEnd bool) {
 	if atEnd {
 		t.r.Notes = append(t.r.Notes, "the text ends inside a device")
 	}
+	defer func() { t.open = nil }()
+	if i := sameDevice(t.r.Devices[:t.earlier], *t.open); i >= 0 {
+		t.r.Devices[i] = *t.open
+		return
+	}
 	if len(t.r.Devices) <= maxDevices {
 		t.r.Devices = append(t.r.Devices, *t.open)
 	}
-	t.open = nil
+}
+
+// sameDevice is the place of d among devices of earlier tables, or -1: a text
+// may show one machine twice, or two machines whose cards have the same ids.
+func sameDevice(devices []Device, d Device) int {
+	return slices.IndexFunc(devices, func(o Device) bool {
+		return o.ID == d.ID && o.Chip == d.Chip && o.Bus == d.Bus && o.Name == d.Name
+	})
 }
 
 func (t *npuTable) process(row []string) {

@@ -18,8 +18,9 @@ var (
 		"\r\n", "\n", "\r", "\n",
 	)
 	quotes = regexp.MustCompile(`(?m)^(?:> ?)+`)
-	// What cat -n and editors set before the rows of a table.
+	// What cat -n, log collectors and image builds set before the rows of a table.
 	lineNumbers = regexp.MustCompile(`(?m)^[ \t]*[0-9]+[:.)]?[ \t]*([|+][-=+| ])`)
+	rowPrefixes = regexp.MustCompile(`(?m)^[^|\n]*?[ \t](?:\| )?([|+][-=+| ][^\n]*[|+])[ \t]*$`)
 )
 
 // maxText bounds what is parsed of one answer.
@@ -32,7 +33,8 @@ func clean(text string) string {
 	}
 	text = strings.ToValidUTF8(text, "\ufffd")
 	text = substitutes.Replace(escapes.ReplaceAllString(text, ""))
-	return lineNumbers.ReplaceAllString(quotes.ReplaceAllString(text, ""), "$1")
+	text = lineNumbers.ReplaceAllString(quotes.ReplaceAllString(text, ""), "$1")
+	return rowPrefixes.ReplaceAllString(text, "$1")
 }
 
 // fromUTF16 is b as UTF-8 when it begins with a mark of UTF-16, which is what
