@@ -19,7 +19,12 @@ import (
 // prints its error, if any.
 func execute(ctx context.Context, args []string) error {
 	app := newApp()
+	out := &output{File: os.Stdout}
+	app.Writer = out
 	err := app.RunContext(ctx, permute(app, args))
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("stdout: %w", out.err) // a result that nobody can read is no success
+	}
 	if err == nil {
 		return nil
 	}

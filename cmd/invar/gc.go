@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,6 +40,9 @@ func gc(c *cli.Context) (r install.Collected, err error) {
 	p, s, err := home(c)
 	if err != nil {
 		return r, err
+	}
+	if _, err := os.Stat(s.Prefix); errors.Is(err, fs.ErrNotExist) {
+		return r, nil // no reason to make a prefix
 	}
 	o := install.GCOptions{Keep: c.Int("keep"), DryRun: c.Bool("dry-run")}
 	if err := change(c, p, s); err != nil {

@@ -74,8 +74,26 @@ func or(s, otherwise string) string {
 	return s
 }
 
+// An output is stdout that remembers the first error of writing to it, as on a
+// full disk: printing functions need not pass it on.
+type output struct {
+	*os.File
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.File.Write(b)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
 // terminal reports whether w is a terminal that takes cursor movement.
 func terminal(w io.Writer) bool {
+	if o, ok := w.(*output); ok {
+		w = o.File
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }
