@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ func (d *docket) chip(v *Verdict) {
 		return
 	case v.State == Conflict:
 		v.SoCs = d.labels()
+		if v.Rule == "soc-version-contradicts-device" {
+			v.SoCs = append(v.SoCs, cmp.Or(d.env.SoC, d.env.Family))
+		}
 		v.Decided, v.SKU = "", ""
 		return
 	case v.State == Unknown:
@@ -110,6 +114,9 @@ func (d *docket) labels() []string {
 		name := c.match.SoC
 		if name == "" {
 			name = c.match.Family
+			if slices.ContainsFunc(d.base, func(o claim) bool { return o.match.Family == name && o.match.SoC != "" }) {
+				continue // another source names the SKU of this family
+			}
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
