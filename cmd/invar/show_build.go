@@ -26,12 +26,23 @@ func showBuild(w io.Writer, r invar.BuildResult) {
 	}
 	if r.Probe.Proved > 0 {
 		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  %s\n",
-			commandText([]string{r.Receipt.Python.Exe}), undo(r.Receipt, os.Environ()))
+			commandText([]string{r.Receipt.Python.Exe}), undo(r.Receipt, os.Environ(), shared(r.Receipt.Prefix)))
 	}
 }
 
+// shared reports whether the prefix serves more than one Python.
+func shared(prefix string) bool {
+	p, err := install.Open(prefix)
+	if err != nil {
+		return false
+	}
+	ids, err := p.IDs()
+	return err == nil && len(ids) > 1
+}
+
 // undo is the command that takes r back, for a shell with this environment.
-func undo(r install.Receipt, env []string) string {
+// Where the prefix serves several Pythons it names this one.
+func undo(r install.Receipt, env []string, several bool) string {
 	argv := []string{"invar", "rollback"}
 	if !r.GoesBack() {
 		argv[1] = "uninstall"
@@ -42,6 +53,9 @@ func undo(r install.Receipt, env []string) string {
 	}
 	if usual == "" || absolute(usual) != r.Prefix {
 		argv = append(argv, "--prefix", r.Prefix)
+	}
+	if several {
+		argv = append(argv, "--python", r.Python.Exe)
 	}
 	return commandText(argv)
 }
