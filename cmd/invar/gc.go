@@ -41,10 +41,10 @@ func gc(c *cli.Context) (r install.Collected, err error) {
 	if err != nil {
 		return r, err
 	}
-	if _, err := os.Stat(s.Prefix); errors.Is(err, fs.ErrNotExist) {
+	o := install.GCOptions{Keep: c.Int("keep"), DryRun: c.Bool("dry-run")}
+	if _, err := os.Stat(s.Prefix); o.Keep > 0 && errors.Is(err, fs.ErrNotExist) {
 		return r, nil // no reason to make a prefix
 	}
-	o := install.GCOptions{Keep: c.Int("keep"), DryRun: c.Bool("dry-run")}
 	if err := change(c, p, s); err != nil {
 		return r, err
 	}
