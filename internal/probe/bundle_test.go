@@ -20,6 +20,7 @@ import (
 	"github.com/invar-ops/invar/internal/run"
 	"github.com/invar-ops/invar/internal/store"
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/testkit"
 	"github.com/invar-ops/invar/internal/toolchain"
 	"github.com/invar-ops/invar/targets"
 )
@@ -53,7 +54,7 @@ type patch struct{ path, old, new string }
 // makeBundle builds both stages with the real compilers, with patches in the sources.
 func makeBundle(t testing.TB, name string, patches ...patch) bundle {
 	t.Helper()
-	py := torchVenv(t, latest)
+	py := testkit.Need(t, latest)
 	bundleLock.Lock()
 	defer bundleLock.Unlock()
 	if b, ok := bundles[name]; ok {

@@ -18,38 +18,20 @@ import (
 	"github.com/invar-ops/invar/internal/run"
 	"github.com/invar-ops/invar/internal/store"
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
-// Environments with torch that .ci makes: the newest one and the floor.
+// The shared environments with torch: the newest one and the floor.
 const (
-	latest = "torch-2.15"
-	floor  = "torch-2.10"
+	latest = testkit.Latest
+	floor  = testkit.Floor
 )
-
-// torchVenv is one of the shared environments.
-func torchVenv(t testing.TB, name string) python.Python {
-	t.Helper()
-	cache := os.Getenv("INVAR_CI_CACHE")
-	if cache == "" {
-		cache = filepath.Join(os.Getenv("HOME"), ".cache", "invar-ci")
-	}
-	dir := filepath.Join(cache, name)
-	py, ok := python.Inspect(filepath.Join(dir, "bin", "python"))
-	if !exists(filepath.Join(dir, ".ready")) || !ok || !py.HasTorch() {
-		text := "needs torch: an environment with " + name + " and numpy in " + dir + " (.ci makes it)"
-		if os.Getenv("INVAR_CI") == "1" {
-			t.Fatal(text)
-		}
-		t.Skip(text)
-	}
-	return py
-}
 
 // privatePython is an environment of the test's own that sees torch, so that
 // hooks of tests do not meet.
 func privatePython(t testing.TB, name string) python.Python {
 	t.Helper()
-	shared := torchVenv(t, name)
+	shared := testkit.Need(t, name)
 	dir := t.TempDir()
 	minor := strings.Join(strings.Split(shared.Version, ".")[:2], ".")
 	site := filepath.Join(dir, "lib", "python"+minor, "site-packages")

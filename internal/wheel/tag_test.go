@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/invar-ops/invar/internal/elffile"
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
 // need finds a program that a test cannot do without, or skips.
@@ -29,10 +30,7 @@ func need(t testing.TB, path, why string) string {
 // torch-abi-audit in the cache of this project's heavy test environments.
 func auditTool(t testing.TB, name string) string {
 	t.Helper()
-	cache := os.Getenv("INVAR_CI_CACHE")
-	if cache == "" {
-		cache = filepath.Join(os.Getenv("HOME"), ".cache", "invar-ci")
-	}
+	cache := testkit.Cache()
 	return need(t, filepath.Join(cache, "audit", "bin", name), "uv venv "+cache+"/audit && uv pip install --python "+cache+"/audit/bin/python auditwheel torch-abi-audit")
 }
 
