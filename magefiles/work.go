@@ -16,6 +16,9 @@ func Bench(ctx context.Context) error { return command(ctx, ".ci/bench") }
 // Soak runs what takes longer than CI may: long fuzzing, thousands of kills.
 func Soak(ctx context.Context) error { return command(ctx, ".ci/soak") }
 
+// Dist writes the files of a release into dist: binaries, packages, bills of materials, sums.
+func Dist(ctx context.Context) error { return command(ctx, "go", "run", "-C", ".ci/dist", ".") }
+
 // Docs writes docs/reference from the commands.
 func Docs(ctx context.Context) error {
 	return command(ctx, "go", "test", "./cmd/invar", "-run", "^TestReference$", "-update")
