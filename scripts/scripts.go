@@ -11,14 +11,17 @@ import (
 	"path/filepath"
 )
 
-// FS holds the package invar_probe. The patterns name files: a folder would
+// FS holds the packages invar_probe and invar_models. The patterns name files: a folder would
 // leave out __init__.py (without all:) or take __pycache__ in (with it).
 //
-//go:embed all:invar_probe/*.py
+//go:embed all:invar_probe/*.py all:invar_models/*.py
 var FS embed.FS
 
 // Probe is the folder of FS to start Python with.
 const Probe = "invar_probe"
+
+// Models is the folder of FS that makes small models.
+const Models = "invar_models"
 
 // Unpack writes the scripts below dir.
 func Unpack(dir string) error {

@@ -10,6 +10,7 @@ import "embed"
 // linters beside them stay out of the binary.
 //
 //go:embed refused.yaml chips/*.yaml */target.yaml
+//go:embed vllm/*.yaml vllm/*.lock
 //go:embed all:cpu/kernels
 //go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops
 var FS embed.FS

@@ -151,7 +151,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), detectCommand(), doctorCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
-		packageCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
+		packageCommand(), verifyCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
 	}
 }
 

@@ -1,0 +1,293 @@
+package vllm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/store"
+	"github.com/invar-ops/invar/internal/version"
+	"github.com/invar-ops/invar/scripts"
+)
+
+// Options say where and how Setup works.
+type Options struct {
+	Prefix   string   // invar's home; everything goes below Prefix/vllm
+	Version  string   // of vLLM; empty is Newest
+	Models   []string // names; empty makes all
+	Offline  bool     // use no network
+	LogDir   string
+	Env      []string
+	Runner   run.Runner
+	Progress report.Progress
+}
+
+// A Place is a finished setup, as its setup.json says.
+type Place struct {
+	Version     string            `json:"version"` // of vLLM
+	Dir         string            `json:"dir"`
+	Python      string            `json:"python"` // interpreter of the environment
+	Command     string            `json:"command"`
+	Models      map[string]string `json:"models"` // name to folder
+	Serve       Serve             `json:"serve"`
+	Fingerprint string            `json:"fingerprint"`
+	UpToDate    bool              `json:"up_to_date"` // nothing had to be made
+}
+
+// stage is the first word of progress lines.
+const stage = "vllm"
+
+// marker is written last: without it a folder is what an interrupted setup left.
+const marker = "setup.json"
+
+// Dir is the folder of one version below prefix.
+func Dir(prefix, version string) string { return filepath.Join(prefix, "vllm", version) }
+
+// Installed reads the finished setup of version below prefix.
+func Installed(prefix, version string) (Place, error) {
+	dir := Dir(prefix, version)
+	b, err := os.ReadFile(filepath.Join(dir, marker))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Place{}, report.Problemf(report.Unmet, "vLLM %s is not set up in %s", version, dir).
+			WithHint("invar setup vllm --prefix %s", prefix)
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	var p Place
+	if err := json.Unmarshal(b, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", filepath.Join(dir, marker), err)
+	}
+	return p, nil
+}
+
+// Setup makes the environment and the models that are not there yet.
+func Setup(ctx context.Context, o Options) (Place, error) {
+	v, err := Find(o.Version)
+	if err != nil {
+		return Place{}, err
+	}
+	models, err := v.chosen(o.Models)
+	if err != nil {
+		return Place{}, err
+	}
+	place := v.place(o.Prefix)
+	place.UpToDate = true
+	if err := os.MkdirAll(place.Dir, 0o755); err != nil {
+		return place, store.Explain(err, "prefix "+o.Prefix)
+	}
+	lock, err := store.Acquire(ctx, place.Dir, store.LockOptions{Command: "invar setup vllm", Progress: o.Progress})
+	if err != nil {
+		return place, err
+	}
+	defer func() { _ = lock.Release() }()
+	old, _ := Installed(o.Prefix, v.Version)
+	if old.Fingerprint != place.Fingerprint || !isFile(place.Python) {
+		place.UpToDate = false
+		if err := v.environment(ctx, o, place.Dir, place.env()); err != nil {
+			return place, err
+		}
+	} else {
+		for name, dir := range old.Models {
+			place.Models[name] = dir
+		}
+	}
+	for _, m := range models {
+		made, err := m.make(ctx, o, place)
+		if err != nil {
+			return place, err
+		}
+		place.Models[m.Name] = m.dir(place)
+		place.UpToDate = place.UpToDate && !made
+	}
+	return place, place.save()
+}
+
+func (p Place) save() error {
+	b, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(filepath.Join(p.Dir, marker), append(b, '\n'), 0o644)
+}
+
+func (v Version) chosen(names []string) ([]Model, error) {
+	if len(names) == 0 {
+		return v.Models, nil
+	}
+	var known []string
+	for _, m := range v.Models {
+		known = append(known, m.Name)
+	}
+	var out []Model
+	for _, n := range names {
+		at := slices.Index(known, n)
+		if at < 0 {
+			return nil, report.Usagef("--model %s: unknown", n).WithWant(fmt.Sprintf("one of %q", known), n)
+		}
+		out = append(out, v.Models[at])
+	}
+	return out, nil
+}
+
+// fingerprint covers what the environment is made from.
+func (v Version) fingerprint() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n", v.Version, v.Repair.Name, v.Repair.Version)
+	_, _ = h.Write(v.lock) // a hash never fails
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (v Version) environment(ctx context.Context, o Options, dir, env string) error {
+	base, err := v.base(ctx, o)
+	if err != nil {
+		return err
+	}
+	step := o.Progress.Start(stage, "environment with vLLM "+v.Version+" ("+v.Download+")", -1)
+	// The old one is of no use any more, and half a new one must not look whole.
+	if err := errors.Join(os.RemoveAll(env), os.RemoveAll(filepath.Join(dir, marker))); err != nil {
+		step.Fail(err)
+		return err
+	}
+	if err := v.install(ctx, o, base, dir, env); err != nil {
+		_ = os.RemoveAll(env)
+		step.Fail(err)
+		return err
+	}
+	step.Done(env)
+	return nil
+}
+
+func (v Version) base(ctx context.Context, o Options) (python.Python, error) {
+	opts := python.Options{Env: o.Env, Home: o.Prefix, Runner: o.Runner}
+	base, seen, err := python.Base(ctx, opts, 11)
+	if err != nil {
+		return base, err
+	}
+	if base.Exe == "" || !version.Within(version.PEP440, v.Python, base.Version) {
+		got := base.Version
+		for _, c := range seen {
+			got += " " + c.Exe + " (" + c.Reason + ")"
+		}
+		return base, report.Problemf(report.Unmet, "no Python for vLLM %s on PATH", v.Version).
+			WithWant("Python "+v.Python, got).WithHint("install one, for example: uv python install 3.12")
+	}
+	return base, nil
+}
+
+func (v Version) install(ctx context.Context, o Options, base python.Python, dir, env string) error {
+	lock := filepath.Join(dir, v.Lock)
+	if err := store.WriteFile(lock, v.lock, 0o644); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.LogDir, 0o755); err != nil {
+		return err
+	}
+	log := filepath.Join(o.LogDir, "setup-vllm-"+v.Version+".log")
+	for _, argv := range commands(o, base.Exe, env, lock) {
+		if _, err := o.Runner.Run(ctx, run.Cmd{Argv: argv, Env: o.Env, Log: log}); err != nil {
+			p := report.Problemf(report.BuildFailed, "environment with vLLM %s: %w", v.Version, err)
+			p.Log = log
+			if re, ok := errors.AsType[*run.Error](err); ok {
+				p.Tail = re.Tail(12)
+			}
+			return p.WithHint("every package is pinned in %s; a package index has to serve them", lock)
+		}
+	}
+	return v.repair(env)
+}
+
+// commands make the environment. The lock names every package, so nothing is
+// resolved: what vLLM's metadata asks of torch does not count.
+func commands(o Options, base, env, lock string) [][]string {
+	py := filepath.Join(env, "bin", "python")
+	if run.Has("uv", o.Env) {
+		install := []string{"uv", "pip", "install", "--quiet", "--python", py, "--no-deps", "-r", lock}
+		if o.Offline {
+			install = append(install, "--offline")
+		}
+		return [][]string{{"uv", "venv", "--quiet", "--python", base, env}, install}
+	}
+	install := []string{py, "-m", "pip", "install", "--no-input", "--no-deps", "-r", lock}
+	if o.Offline {
+		install = append(install, "--no-index")
+	}
+	return [][]string{{base, "-m", "venv", env}, install}
+}
+
+// repair adds the metadata that vLLM looks for and its CPU build lacks. Entry
+// points stay with the distribution that was installed: twice is once too often.
+func (v Version) repair(env string) error {
+	if v.Repair.Name == "" {
+		return nil
+	}
+	py, ok := python.Inspect(filepath.Join(env, "bin", "python"))
+	if !ok || !py.HasTorch() {
+		return report.Problemf(report.Failed, "the environment %s holds no torch after its installation", env)
+	}
+	info := filepath.Join(py.Purelib, v.Repair.Name+"-"+v.Version+".dist-info")
+	if _, err := os.Stat(info); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(info, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Base(info)
+	return errors.Join(
+		os.WriteFile(filepath.Join(info, "METADATA"), fmt.Appendf(nil, "Metadata-Version: 2.1\nName: %s\nVersion: %s\n", v.Repair.Name, v.Repair.Version), 0o644),
+		os.WriteFile(filepath.Join(info, "INSTALLER"), []byte("invar\n"), 0o644),
+		os.WriteFile(filepath.Join(info, "RECORD"), fmt.Appendf(nil, "%[1]s/INSTALLER,,\n%[1]s/METADATA,,\n%[1]s/RECORD,,\n", name), 0o644),
+	)
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// unpack writes the Python scripts to a folder that the caller removes.
+func unpack() (string, error) {
+	dir, err := os.MkdirTemp("", "invar-setup-*")
+	if err != nil {
+		return "", err
+	}
+	return dir, scripts.Unpack(dir)
+}
+
+// Preview is what Setup would give, without making anything.
+func Preview(o Options) (Place, error) {
+	v, err := Find(o.Version)
+	if err != nil {
+		return Place{}, err
+	}
+	models, err := v.chosen(o.Models)
+	if err != nil {
+		return Place{}, err
+	}
+	place := v.place(o.Prefix)
+	old, err := Installed(o.Prefix, v.Version)
+	place.UpToDate = err == nil && old.Fingerprint == place.Fingerprint
+	for _, m := range models {
+		place.Models[m.Name] = m.dir(place)
+		place.UpToDate = place.UpToDate && m.there(place)
+	}
+	return place, nil
+}
+
+func (v Version) place(prefix string) Place {
+	p := Place{Version: v.Version, Dir: Dir(prefix, v.Version), Models: map[string]string{}, Serve: v.Serve, Fingerprint: v.fingerprint()}
+	p.Python, p.Command = filepath.Join(p.env(), "bin", "python"), filepath.Join(p.env(), "bin", "vllm")
+	return p
+}
+
+func (p Place) env() string { return filepath.Join(p.Dir, "env") }

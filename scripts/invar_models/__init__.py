@@ -1,0 +1,1 @@
+"""Small models of random weights, made without a download."""
