@@ -9,7 +9,7 @@ import "embed"
 // FS holds what building and judging need. Tests, benchmarks and the caches of
 // linters beside them stay out of the binary.
 //
-//go:embed refused.yaml chips/*.yaml */target.yaml
+//go:embed refused.yaml chips/*.yaml */target.yaml */sources.yaml
 //go:embed vllm/*.yaml vllm/*.lock
 //go:embed all:cpu/kernels
 //go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops
