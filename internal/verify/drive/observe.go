@@ -1,0 +1,95 @@
+package drive
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/invar-ops/invar/internal/metrics"
+	"github.com/invar-ops/invar/internal/openai"
+	"github.com/invar-ops/invar/internal/verify/dialect"
+	"github.com/invar-ops/invar/internal/verify/journal"
+)
+
+// Metrics fetches the metrics of a server; ok is false where it offers none.
+func Metrics(ctx context.Context, c *openai.Client) (s metrics.Snapshot, ok bool, err error) {
+	b, err := c.Get(ctx, "/metrics")
+	if openai.IsStatus(err, http.StatusNotFound) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, err
+	}
+	s, err = metrics.Parse(b)
+	return s, err == nil, nil //nolint:nilerr // text that is no metrics is none
+}
+
+// Totals reads the counters that a run is judged by.
+func Totals(e dialect.Engine, s metrics.Snapshot) journal.Observed {
+	sum := func(word string) float64 {
+		m, _ := s.Sum("", e.Metrics[word]...)
+		return m[""]
+	}
+	o := journal.Observed{
+		Metrics:   true,
+		Generated: sum(dialect.Generated), Prompted: sum(dialect.Prompted), Finished: sum(dialect.Finished),
+		Preemptions: sum(dialect.Preemptions), Hits: sum(dialect.Hits),
+	}
+	o.Engines, _ = s.Sum(e.Label, e.Metrics[dialect.Finished]...)
+	if h, ok := s.Histogram(e.Metrics[dialect.Steps]...); ok {
+		o.HasSteps, o.Steps, o.StepTokens = true, h.Count, h.Sum
+		o.Over256, o.Over512 = h.Above[256], h.Above[512]
+	}
+	return o
+}
+
+func (d *Driver) snapshot(ctx context.Context, c *openai.Client) (journal.Observed, error) {
+	s, ok, err := Metrics(ctx, c)
+	if err != nil || !ok {
+		return journal.Observed{}, err
+	}
+	return Totals(d.Engine, s), nil
+}
+
+// settle is how long counters may lag behind the answers. Engines count a step
+// after its tokens went out.
+const (
+	settle     = 2 * time.Second
+	settleStep = 50 * time.Millisecond
+)
+
+// observe reads the metrics again when they have caught up and keeps the
+// differences.
+func (d *Driver) observe(ctx context.Context, rn *running, before journal.Observed) error {
+	o := &rn.r.Observed
+	if !before.Metrics {
+		return nil
+	}
+	for waited := time.Duration(0); ; waited += settleStep {
+		after, err := d.snapshot(ctx, rn.client)
+		if err != nil {
+			return err
+		}
+		minus(o, after, before)
+		if caughtUp(*o) || waited >= settle || !sleep(ctx, settleStep) {
+			return nil
+		}
+	}
+}
+
+func caughtUp(o journal.Observed) bool {
+	return o.Finished >= float64(o.Sent) && o.Generated >= float64(o.Completion) &&
+		(!o.HasSteps || o.StepTokens >= float64(o.Completion))
+}
+
+func minus(o *journal.Observed, a, b journal.Observed) {
+	o.Metrics, o.HasSteps = true, a.HasSteps
+	o.Steps, o.StepTokens = a.Steps-b.Steps, a.StepTokens-b.StepTokens
+	o.Over256, o.Over512 = a.Over256-b.Over256, a.Over512-b.Over512
+	o.Generated, o.Prompted, o.Finished = a.Generated-b.Generated, a.Prompted-b.Prompted, a.Finished-b.Finished
+	o.Preemptions, o.Hits = a.Preemptions-b.Preemptions, a.Hits-b.Hits
+	o.Engines = map[string]float64{}
+	for k, v := range a.Engines {
+		o.Engines[k] = v - b.Engines[k]
+	}
+}
