@@ -6,12 +6,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/invar-ops/invar/internal/testkit/simserver"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files and docs/reference")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"invar": func() { os.Exit(mainCode()) }})
+	testscript.Main(m, map[string]func(){
+		"invar":    func() { os.Exit(mainCode()) },
+		"simserve": func() { os.Exit(simserver.Main(os.Args[1:])) },
+	})
 }
 
 // TestScript runs the command as users do: every refusal, hint and exit code

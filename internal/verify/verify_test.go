@@ -25,6 +25,7 @@ func simulate(t *testing.T, c simserver.Config, change func(*Options)) (res *jud
 			change(&o)
 		}
 		res, err = Server(t.Context(), o)
+		time.Sleep(time.Minute) // engines end when they have been idle
 	})
 	return res, err
 }
@@ -45,7 +46,9 @@ func defects() []caught {
 		{"", simserver.Config{MaxTokens: 300}, judge.Invariant, report.Done, "No answer changed"},
 		{"", simserver.Config{NoCache: true}, judge.Invariant, report.Done, "warm prefix cache"},
 		{"", simserver.Config{Busy: 5}, judge.Invariant, report.Done, "waits"},
-		{"", simserver.Config{SGLang: true}, judge.Inconclusive, report.Inconclusive, "no-metrics"},
+		{"", simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "no-ids"},
+		{"", simserver.Config{SGLang: true, Engines: 2, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "no-ids"},
+		{simserver.RMSNorm256, simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Variant, report.CheckFailed, "with the batch"},
 		{simserver.BatchOfOne, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
 		{simserver.RMSNorm256, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
 		{simserver.RankOrder, simserver.Config{Engines: 4}, judge.Variant, report.CheckFailed, "rank"},
@@ -56,7 +59,7 @@ func defects() []caught {
 		{simserver.FirstAfter, simserver.Config{}, judge.Invariant, report.Done, "first-requests"},
 		{simserver.TieOrder, simserver.Config{}, judge.Variant, report.CheckFailed, "exactly equal"},
 		{simserver.DroppedTop, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.FlakyRun, simserver.Config{}, judge.Variant, report.CheckFailed, "very same requests"},
+		{simserver.FlakyRun, simserver.Config{}, judge.Variant, report.CheckFailed, "while repeats alone agree"},
 		{simserver.Preempts, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "preempted"},
 		{simserver.NaN, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "nan"},
 		{simserver.WrongIDs, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered"},

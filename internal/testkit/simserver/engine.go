@@ -29,6 +29,7 @@ type request struct {
 // A token is one step of an answer.
 type token struct {
 	id      int
+	at      int // position in the answer
 	logprob float32
 	top     []candidate
 	short   bool // the top list lost its last entry
@@ -224,7 +225,7 @@ func (e *engine) advance(plan []slice, s slice, row int) (counted float64) {
 	r.context = mix(r.context, uint64(top[i].id))               //nolint:gosec // an id
 	r.position++
 	e.stats.generated++
-	r.out <- token{top[i].id, top[i].logprob, top, e.cfg.has(DroppedTop) && len(plan) > 1}
+	r.out <- token{top[i].id, r.position - 1, top[i].logprob, top, e.cfg.has(DroppedTop) && len(plan) > 1}
 	return counted + 1
 }
 

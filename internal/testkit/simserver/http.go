@@ -188,13 +188,13 @@ func (s *Server) stream(w http.ResponseWriter, b body, reqs []*request) {
 // choice spells one choice, or a piece of it.
 func (s *Server) choice(b body, index int, r *request, toks []token, last bool) string {
 	var text, names, values, tops, ids []string
-	for i, t := range toks {
+	for _, t := range toks {
 		name := strconv.Quote(spell(t.id, b.AsIDs && !s.cfg.has(NoIDs)))
 		names = append(names, name)
 		text = append(text, " w"+strconv.Itoa(t.id))
 		ids = append(ids, strconv.Itoa(t.id))
 		v := number(t.logprob)
-		if s.cfg.has(NaN) && i%3 == 0 {
+		if s.cfg.has(NaN) && t.at%3 == 0 {
 			v = "NaN"
 		}
 		values = append(values, v)

@@ -4,10 +4,10 @@ import "math"
 
 // A Room says whether an answer could have shown a difference.
 type Room struct {
-	Steps   int // positions with a top list of two or more
-	Open    int // of them with a second candidate within OpenGap of the first
-	Close   int // of them with one within CloseGap: a small error can flip the token
-	Decided int // chosen logprob exactly 0, or clamped: no error can be seen
+	Steps   int `json:"steps"`   // positions with a top list of two or more
+	Open    int `json:"open"`    // of them with a second candidate within OpenGap of the first
+	Close   int `json:"close"`   // of them with one within CloseGap: a small error can flip the token
+	Decided int `json:"decided"` // chosen logprob exactly 0, or clamped: no error can be seen
 }
 
 // OpenGap and CloseGap are in nats: float32 keeps a term of e^-16 beside 1, so

@@ -66,7 +66,9 @@ func (d *Driver) Run(ctx context.Context, w workload.Workload, a workload.Arrang
 	}
 	waits := rn.client.Waits()
 	rn.start = time.Now()
+	unwatch := rn.watch(ctx, before)
 	err = rn.send(ctx)
+	unwatch()
 	r.Elapsed = time.Since(rn.start)
 	r.Observed.Waits = rn.client.Waits() - waits
 	if err != nil {

@@ -93,3 +93,36 @@ func minus(o *journal.Observed, a, b journal.Observed) {
 		o.Engines[k] = v - b.Engines[k]
 	}
 }
+
+// watchEvery is how often the gauge of running requests is read on servers that
+// have no histogram of steps.
+const watchEvery = 100 * time.Millisecond
+
+// watch keeps the largest number of running requests until the function that it
+// returns is called. Servers that count their steps are not bothered.
+func (rn *running) watch(ctx context.Context, before journal.Observed) (stop func()) {
+	if !before.Metrics || before.HasSteps || len(rn.d.Engine.Metrics[dialect.Running]) == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	most := 0.0
+	go func() {
+		defer close(done)
+		for sleep(ctx, watchEvery) {
+			s, ok, err := Metrics(ctx, rn.client)
+			if err != nil || !ok {
+				return
+			}
+			by, _ := s.Sum(rn.d.Engine.Label, rn.d.Engine.Metrics[dialect.Running]...)
+			for _, n := range by {
+				most = max(most, n)
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		rn.r.Observed.MaxRunning = most
+	}
+}

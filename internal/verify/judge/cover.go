@@ -34,6 +34,9 @@ func coverage(f Facts, runs []*journal.Run) []Cover {
 		{"steps over 512 tokens", "some", stepText(over512, hasSteps), over512 > 0},
 		{"starts of the server", "3", fmt.Sprintf("%d", f.Server.Lifetimes), f.Server.Lifetimes >= 3},
 	}
+	if apart := unshared(f, runs); len(apart) > 0 {
+		out = append(out, Cover{"shared steps in each workload", "all", "not in " + names(apart), false})
+	}
 	if warmRuns > 0 {
 		got := fmt.Sprintf("%.0f cached tokens read", warm)
 		if warm == 0 {
@@ -43,6 +46,23 @@ func coverage(f Facts, runs []*journal.Run) []Cover {
 	}
 	if n := len(f.Server.Ranks); n > 1 || f.RankURLs > 1 {
 		out = append(out, rankCover(f, runs))
+	}
+	return out
+}
+
+// unshared lists the workloads none of whose runs had several requests in a step.
+func unshared(f Facts, runs []*journal.Run) []string {
+	var out []string
+	for _, w := range f.Workloads {
+		several, ok := false, false
+		for _, r := range runs {
+			if r.Workload == w.Name && r.Complete && r.Arrangement.Mode != workload.Alone {
+				several, ok = true, ok || shares(r)
+			}
+		}
+		if several && !ok {
+			out = append(out, w.Name)
+		}
 	}
 	return out
 }

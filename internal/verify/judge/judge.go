@@ -33,7 +33,7 @@ func Judge(f Facts, runs []*journal.Run, rd Reader) (Result, error) {
 		if len(rs) == 0 {
 			continue
 		}
-		view, err := workloadOf(w, rs, rd)
+		view, err := workloadOf(w, rs, max(len(f.Server.Ranks), f.RankURLs), rd)
 		if err != nil {
 			return res, err
 		}

@@ -15,11 +15,14 @@ type Reader interface {
 	Read(journal.Ref) (answer.Answer, []float64, error)
 }
 
-// compared says whether a run counts: the priming pass does not.
-func compared(r *journal.Run) bool { return r.Run != drive.Priming && r.Answers() > 0 }
+// asked says whether a run counts: the priming pass does not.
+func asked(r *journal.Run) bool { return r.Run != drive.Priming }
+
+// compared says whether there is something to compare in it.
+func compared(r *journal.Run) bool { return asked(r) && r.Answers() > 0 }
 
 // workloadOf compares all runs of one workload, each with each.
-func workloadOf(w workload.Workload, runs []*journal.Run, rd Reader) (Workload, error) {
+func workloadOf(w workload.Workload, runs []*journal.Run, engines int, rd Reader) (Workload, error) {
 	out := Workload{Name: w.Name, About: w.About, Requests: w.Prompts.Count, Kinds: map[answer.Kind]int{}}
 	dims := map[Dimension]*Count{}
 	for _, r := range runs {
@@ -35,7 +38,7 @@ func workloadOf(w workload.Workload, runs []*journal.Run, rd Reader) (Workload, 
 		for j := i + 1; j < len(runs); j++ {
 			pairs, differ := meet(a, runs[j])
 			out.Heat[i][j], out.Heat[j][i] = differ, differ
-			d := dimensionOf(a, runs[j])
+			d := dimensionOf(a, runs[j], engines)
 			if dims[d] == nil {
 				dims[d] = &Count{Dimension: d}
 			}
@@ -73,26 +76,35 @@ func meet(a, b *journal.Run) (pairs, differ int) {
 	return pairs, differ
 }
 
-func dimensionOf(a, b *journal.Run) Dimension {
+// dimensionOf is what differs between two runs; with several engines, a run that
+// was not addressed to one may have been answered by any.
+func dimensionOf(a, b *journal.Run, engines int) Dimension {
 	switch {
 	case a.Lifetime != b.Lifetime:
 		return Start
-	case a.Rank != b.Rank:
+	case a.Rank != b.Rank || engines > 1 && a.Rank == journal.NoRank:
 		return Rank
 	case cacheState(a) != cacheState(b):
 		return Cache
 	case a.Run != b.Run:
 		return Batch
+	case a.Arrangement.Mode == workload.Alone:
+		return Again
 	}
-	return Again
+	return Company
 }
 
-// cacheState joins the states that hold nothing of other runs.
+// cacheState joins the states that hold nothing of other runs. The first of
+// several warm runs is the one that fills the cache.
 func cacheState(r *journal.Run) workload.Cache {
-	if c := r.Arrangement.Cache; c != workload.Apart {
+	switch c := r.Arrangement.Cache; {
+	case c == workload.Apart:
+		return workload.Cold
+	case c == workload.Warm && r.Repeat == 0:
+		return "filling"
+	default:
 		return c
 	}
-	return workload.Cold
 }
 
 // describe finds, for each request with several answers, where they part.

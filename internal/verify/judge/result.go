@@ -58,17 +58,20 @@ type Reason struct {
 // A Dimension is one thing that may differ between two runs.
 type Dimension string
 
-// The dimensions. A pair of runs belongs to the first one that differs, in this order.
+// The dimensions. A pair of runs belongs to the first one that differs, in this
+// order. Repeats at once are no exact repeats: who shares a step with whom is a
+// matter of timing.
 const (
-	Start Dimension = "start"  // another lifetime of the server
-	Rank  Dimension = "rank"   // another data-parallel rank
-	Cache Dimension = "cache"  // another state of the prefix cache
-	Batch Dimension = "batch"  // another arrangement
-	Again Dimension = "repeat" // nothing: the same arrangement again
+	Start   Dimension = "start"          // another lifetime of the server
+	Rank    Dimension = "rank"           // another data-parallel rank, or one that nobody knows
+	Cache   Dimension = "cache"          // another state of the prefix cache
+	Batch   Dimension = "batch"          // another arrangement
+	Company Dimension = "repeat at once" // the same arrangement of several requests again
+	Again   Dimension = "repeat alone"   // the same requests again, one at a time
 )
 
-// Dimensions lists them as reports show them.
-var Dimensions = []Dimension{Again, Batch, Cache, Rank, Start}
+// Dimensions lists them from what explains everything to what explains least.
+var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, Start}
 
 // A Count is pairs of answers to one request, and how many of them differ.
 type Count struct {

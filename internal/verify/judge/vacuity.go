@@ -16,12 +16,12 @@ const (
 )
 
 // vacuity lists why "no difference" would prove nothing about these runs.
-func vacuity(runs []*journal.Run, ws []Workload) []Reason {
+func vacuity(all, runs []*journal.Run, ws []Workload) []Reason {
 	var out []Reason
 	add := func(id, hint, format string, args ...any) {
 		out = append(out, Reason{ID: id, Text: fmt.Sprintf(format, args...), Hint: hint})
 	}
-	if r := failures(runs); r != nil {
+	if r := failures(all); r != nil {
 		out = append(out, *r)
 	}
 	out = append(out, metricsReasons(runs)...)
@@ -55,6 +55,9 @@ func vacuity(runs []*journal.Run, ws []Workload) []Reason {
 func failures(runs []*journal.Run) *Reason {
 	n, first := 0, ""
 	for _, r := range runs {
+		if !asked(r) {
+			continue
+		}
 		n += r.Failed
 		if first == "" && len(r.Failures) > 0 {
 			first = r.Failures[0]
@@ -99,18 +102,27 @@ func alone(r *journal.Run) float64 {
 	return r.Observed.Generated / r.Observed.Steps
 }
 
-// shared wants every run with several requests to have had them in one step.
+// shared wants requests of some run to have been in one step; which workloads
+// did it is part of the coverage.
 func shared(runs []*journal.Run) []Reason {
+	known := false
 	for _, r := range runs {
-		o := r.Observed
-		if !o.Metrics || !o.HasSteps && o.MaxRunning == 0 {
-			return []Reason{{ID: "no-metrics", Text: "the server tells nothing of its steps: whether requests shared one cannot be shown", Hint: "start it with metrics (vLLM: not with --disable-log-stats; SGLang: --enable-metrics)"}}
+		if shares(r) {
+			return nil
 		}
-		if o.HasSteps && o.Generated < sharedFrom*o.Steps || !o.HasSteps && o.MaxRunning < 2 {
-			return []Reason{{ID: "not-shared", Text: fmt.Sprintf("requests did not share steps in %s: %.0f tokens in %.0f steps", r.Key, o.Generated, o.Steps), Hint: "raise --max-num-seqs of the server, or --concurrency"}}
-		}
+		known = known || r.Observed.HasSteps || r.Observed.MaxRunning > 0
 	}
-	return nil
+	if !known {
+		return []Reason{{ID: "no-metrics", Text: "the server tells nothing of its steps: whether requests shared one cannot be shown", Hint: "start it with metrics (vLLM: without --disable-log-stats; SGLang: with --enable-metrics)"}}
+	}
+	o := runs[0].Observed
+	return []Reason{{ID: "not-shared", Text: fmt.Sprintf("requests never shared a step; in %s: %.0f tokens in %.0f steps", runs[0].Key, o.Generated, o.Steps), Hint: "raise --max-num-seqs of the server, or --concurrency"}}
+}
+
+// shares reports whether the metrics of a run show several requests in a step.
+func shares(r *journal.Run) bool {
+	o := r.Observed
+	return o.HasSteps && o.Steps > 0 && o.Generated >= sharedFrom*o.Steps || !o.HasSteps && o.MaxRunning >= 2
 }
 
 // canned reports whether different prompts all got one answer.

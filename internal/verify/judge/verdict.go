@@ -18,7 +18,7 @@ func verdict(f Facts, res *Result, all, compare []*journal.Run) Verdict {
 		v.Word, v.Sentence = Variant, variantSentence(res)
 		return v.ended(f)
 	}
-	v.Reasons = vacuity(compare, res.Workloads)
+	v.Reasons = vacuity(all, compare, res.Workloads)
 	v.Reasons = append(v.Reasons, f.reasons(res)...)
 	switch {
 	case t.Pairs == 0:
@@ -78,9 +78,11 @@ func notes(f Facts, res *Result, all, compare []*journal.Run) []Reason {
 	}
 	var waits int64
 	noIDs, foreign, cold := 0, 0.0, 0.0
+	for _, r := range all {
+		waits += r.Observed.Waits
+	}
 	for _, r := range compare {
 		o := r.Observed
-		waits += o.Waits
 		noIDs += r.NoIDs
 		if o.Metrics && o.HasSteps && o.Finished > float64(o.Sent) {
 			foreign += o.Finished - float64(o.Sent)
@@ -129,34 +131,31 @@ func variantSentence(res *Result) string {
 	return s + "."
 }
 
-// cause names what moves the answers: what differs within repeats differs
-// everywhere, so the innermost dimension that differs says it.
+// cause names what moves the answers: what differs within exact repeats differs
+// everywhere, so the first dimension that differs says it.
 func cause(dims []Count) string {
-	text := map[Dimension]string{
-		Again: "from one run to the next of the very same requests",
-		Batch: "with the batch, while repeats agree",
-		Cache: "with what the prefix cache holds",
-		Rank:  "with the data-parallel rank that answers",
-		Start: "from one start of the server to the next, stable within each",
+	by := map[Dimension]Count{}
+	for _, c := range dims {
+		by[c.Dimension] = c
 	}
-	for _, d := range dims {
-		if d.Differ > 0 {
-			if d.Dimension == Batch && pairsOf(dims, Again) == 0 {
-				return "with the batch"
-			}
-			return text[d.Dimension]
+	repeats := ""
+	if c := by[Again]; c.Pairs > 0 {
+		repeats = ", while repeats alone agree"
+	}
+	text := map[Dimension]string{
+		Again:   "from one run to the next of the very same requests, even alone",
+		Batch:   "with the batch" + repeats,
+		Company: "between repeats of the same requests at once, whose steps are composed anew each time" + repeats,
+		Cache:   "with what the prefix cache holds",
+		Rank:    "with the data-parallel rank that answers",
+		Start:   "from one start of the server to the next, stable within each",
+	}
+	for _, d := range Dimensions {
+		if by[d].Differ > 0 {
+			return text[d]
 		}
 	}
 	return ""
-}
-
-func pairsOf(dims []Count, d Dimension) int {
-	for _, c := range dims {
-		if c.Dimension == d {
-			return c.Pairs
-		}
-	}
-	return 0
 }
 
 func invariantSentence(res *Result) string {
