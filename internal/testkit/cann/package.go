@@ -228,3 +228,27 @@ const errorPage = `<!DOCTYPE html>
 <html><head><title>503 Service Unavailable</title></head>
 <body><h1>Service Unavailable</h1><p>The object store is busy. Try again later.</p></body></html>
 `
+
+// InstallInto makes p and runs its install.sh with --install-path, as a user
+// would, and gives the folder of the vendor.
+func InstallInto(t testing.TB, dir string, p Package) string {
+	t.Helper()
+	p.fill()
+	res, err := Run(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, "bash", RunPackage(t, p), "--", "--install-path="+dir)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, res.Stdout, res.Stderr)
+	}
+	return filepath.Join(dir, "vendors", p.Vendor)
+}
+
+// Install makes p and installs it into the opp folder of the tree, which writes
+// config.ini, and gives the folder of the vendor.
+func (c *Tree) Install(t testing.TB, p Package) string {
+	t.Helper()
+	p.fill()
+	res, err := Run(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "ASCEND_OPP_PATH=" + c.Opp}, "bash", RunPackage(t, p))
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, res.Stdout, res.Stderr)
+	}
+	return filepath.Join(c.Opp, "vendors", p.Vendor)
+}

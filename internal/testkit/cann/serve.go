@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -61,7 +63,7 @@ func Serve(t testing.TB, faults map[string]Fault, files ...string) *Server {
 	}
 	srv := httptest.NewUnstartedServer(s)
 	srv.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	srv.Config.ErrorLog = nil
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.StartTLS()
 	t.Cleanup(func() {
 		close(s.stop)
