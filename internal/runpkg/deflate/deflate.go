@@ -19,7 +19,7 @@ const (
 	minMatch = 3
 	maxMatch = 258
 
-	hashBits  = 15
+	hashBits  = 16
 	hash3Bits = 12
 	near      = 4096 // beyond this three literals are cheaper than a match of three
 	mask      = Window - 1
@@ -79,16 +79,21 @@ func (e *Encoder) insert(data []byte, pos int) int {
 	return int(before)
 }
 
-// insert3 returns how far back the same three bytes were last seen, 0 for too far.
+// insert3 makes pos a candidate for three bytes and returns the latest before it.
 func (e *Encoder) insert3(data []byte, pos int) int {
-	v := binary.LittleEndian.Uint32(data[pos:]) << 8
-	h := v * 0x9E3779B1 >> (32 - hash3Bits)
-	before := int(e.head3[h])
+	h := (binary.LittleEndian.Uint32(data[pos:]) << 8) * 0x9E3779B1 >> (32 - hash3Bits)
+	before := e.head3[h]
 	e.head3[h] = int32(pos) //nolint:gosec // as in insert
-	if before < 0 || pos-before > near || binary.LittleEndian.Uint32(data[before:])<<8 != v {
+	return int(before)
+}
+
+// find3 says how far back cand is, 0 when it is too far or has other bytes.
+func find3(data []byte, pos, cand int) int {
+	if cand < 0 || pos-cand > near ||
+		(binary.LittleEndian.Uint32(data[cand:])^binary.LittleEndian.Uint32(data[pos:]))<<8 != 0 {
 		return 0
 	}
-	return pos - before
+	return pos - cand
 }
 
 // parse fills tokens from start on and returns where it stopped.
@@ -99,9 +104,11 @@ func (e *Encoder) parse(data []byte, start int) int {
 	pos, stop := start, len(data)-8
 	for pos < stop && len(e.tokens) < maxTokens {
 		n, d := e.find(data, pos, e.insert(data, pos), 3, maxChain)
-		d3 := e.insert3(data, pos)
-		if n == 0 && d3 > 0 {
-			n, d = 3, d3
+		cand3 := e.insert3(data, pos)
+		if n == 0 {
+			if d = find3(data, pos, cand3); d > 0 {
+				n = 3
+			}
 		}
 		if n < minMatch {
 			e.literal(data[pos])
@@ -137,7 +144,7 @@ func (e *Encoder) parse(data []byte, start int) int {
 
 // find looks along the chain for a match longer than best.
 func (e *Encoder) find(data []byte, pos, cand, best, depth int) (length, distance int) {
-	limit := pos - Window
+	limit := max(pos-Window, -1) // heads start below it
 	room := min(maxMatch, len(data)-pos)
 	if best >= room {
 		return 0, 0
@@ -145,7 +152,7 @@ func (e *Encoder) find(data []byte, pos, cand, best, depth int) (length, distanc
 	here := data[pos:]
 	first := binary.LittleEndian.Uint32(here)
 	tail := binary.LittleEndian.Uint32(here[best-3:])
-	for ; cand > limit && cand >= 0 && depth > 0; depth-- {
+	for ; cand > limit && depth > 0; depth-- {
 		there := data[cand:]
 		if binary.LittleEndian.Uint32(there[best-3:]) == tail && binary.LittleEndian.Uint32(there) == first {
 			n := matchLength(there, here, room)
@@ -157,11 +164,7 @@ func (e *Encoder) find(data []byte, pos, cand, best, depth int) (length, distanc
 				tail = binary.LittleEndian.Uint32(here[best-3:])
 			}
 		}
-		next := int(e.prev[cand&mask])
-		if next >= cand {
-			break
-		}
-		cand = next
+		cand = int(e.prev[cand&mask]) // its slot is still its own: pos is less than Window away
 	}
 	return length, distance
 }

@@ -3,6 +3,7 @@ package deflate
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // lengthCode maps length-3 to the code above 257; lengthBase and lengthBits
@@ -65,6 +66,14 @@ func (w *bitWriter) put(v uint64, n uint8) {
 	}
 }
 
+// bytes writes the whole bytes that it holds.
+func (w *bitWriter) bytes() {
+	for ; w.n >= 8; w.n -= 8 {
+		w.buf = append(w.buf, byte(w.acc))
+		w.acc >>= 8
+	}
+}
+
 func (w *bitWriter) align() {
 	for w.n > 0 {
 		w.buf = append(w.buf, byte(w.acc))
@@ -103,22 +112,42 @@ func (e *Encoder) emit(raw []byte) {
 		return
 	}
 	head.write(&e.out)
-	w := e.out
+	e.out.bytes()
+	e.out.buf = e.write(e.out.buf)
+	e.out.put(uint64(e.lit.code[eob]), e.lit.size[eob])
+}
+
+// write appends the tokens to buf. The bits that fill no byte stay in e.out.
+func (e *Encoder) write(buf []byte) []byte {
+	const most = 6 // bytes of one token: at most 7 + 15 + 5 + 15 + 13 bits
+	at := len(buf)
+	buf = slices.Grow(buf, most*len(e.tokens)+8)
+	buf = buf[:cap(buf)]
+	acc, n := e.out.acc, e.out.n
 	for _, t := range e.tokens {
 		if t < isMatch {
-			w.put(uint64(e.lit.code[t]), e.lit.size[t])
-			continue
+			acc |= uint64(e.lit.code[t]) << (n & 63)
+			n += uint(e.lit.size[t])
+		} else {
+			length, d := t>>15&255, t&(Window-1)
+			c := lengthCode[length]
+			acc |= uint64(e.lit.code[257+int(c)]) << (n & 63)
+			n += uint(e.lit.size[257+int(c)])
+			acc |= uint64(uint16(length)-lengthBase[c]) << (n & 63)
+			n += uint(lengthBits[c])
+			k := distCode(d)
+			acc |= uint64(e.dist.code[k]) << (n & 63)
+			n += uint(e.dist.size[k])
+			acc |= uint64(d-distBase[k]) << (n & 63)
+			n += uint(distBits[k])
 		}
-		n, d := t>>15&255, t&(Window-1)
-		c := lengthCode[n]
-		size := e.lit.size[257+int(c)]
-		w.put(uint64(e.lit.code[257+int(c)])|uint64(uint16(n)-lengthBase[c])<<size, size+lengthBits[c])
-		k := distCode(d)
-		size = e.dist.size[k]
-		w.put(uint64(e.dist.code[k])|uint64(d-distBase[k])<<size, size+distBits[k])
+		binary.LittleEndian.PutUint64(buf[at:], acc)
+		at += int(n >> 3) //nolint:gosec // at most 7
+		acc >>= n &^ 7 & 63
+		n &= 7
 	}
-	w.put(uint64(e.lit.code[eob]), e.lit.size[eob])
-	e.out = w
+	e.out.acc, e.out.n = acc, n
+	return buf[:at]
 }
 
 // store writes raw uncompressed, in pieces of at most 65535 bytes.
