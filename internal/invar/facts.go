@@ -2,10 +2,6 @@ package invar
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io/fs"
-	"strings"
 
 	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/python"
@@ -37,7 +33,10 @@ func (s Session) gather(ctx context.Context, t target.Target, arch string, o Opt
 			f.Packages[n.Item] = d.Version
 		}
 	}
-	f.Sources, err = sources()
+	if o.Wheelhouse != "" {
+		f.Wheelhouse = python.OpenWheelhouse(o.Wheelhouse)
+	}
+	f.Sources, f.Includes, err = sources(targets.FS)
 	return f, err
 }
 
@@ -91,25 +90,4 @@ func (s Session) choosePython(ctx context.Context, po python.Options, t target.T
 		return p, seen, nil
 	}
 	return python.Python{}, seen, nil
-}
-
-// sources digests every embedded source, by path below targets/.
-func sources() (map[string]string, error) {
-	out := map[string]string{}
-	err := fs.WalkDir(targets.FS, ".", func(name string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__") {
-			return fs.SkipDir // caches of linters and of Python
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(targets.FS, name)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(b)
-		out[name] = "sha256:" + hex.EncodeToString(sum[:])
-		return nil
-	})
-	return out, err
 }

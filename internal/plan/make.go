@@ -20,8 +20,10 @@ type Facts struct {
 	Compiler        toolchain.Compiler // zero when none answers
 	CompilerReasons []toolchain.Reason
 	HasUV           bool
-	Packages        map[string]string // versions of distributions in Python that requirements name
-	Sources         map[string]string // path below targets/ to "sha256:..."
+	Packages        map[string]string   // versions of distributions in Python that requirements name
+	Sources         map[string]string   // path below targets/ to "sha256:..."
+	Includes        map[string][]string // path below targets/ to the names that it includes; "" is one that only a compiler knows
+	Wheelhouse      python.Wheelhouse   // the folder that was given with wheels; zero when none was
 }
 
 // Options are the user's choices.
@@ -79,9 +81,10 @@ func recipe(t target.Target, f Facts, o Options) python.Recipe {
 }
 
 // EnvironmentDir is the folder of the environment that invar makes from base
-// with torch as the requirement specifier says.
+// with torch as the requirement specifier says. Each base has its own: an
+// environment of another interpreter of the same version is another one.
 func EnvironmentDir(prefix string, base python.Python, torch string) string {
-	return filepath.Join(prefix, "python", base.Minor()+"-"+slug(torch))
+	return filepath.Join(prefix, "python", base.Minor()+"-"+slug(torch)+"-"+base.ID()[:6])
 }
 
 // slug makes a folder name of a requirement specifier: "torch==2.15.0" is "torch-2.15.0".

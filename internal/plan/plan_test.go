@@ -32,8 +32,13 @@ func facts() Facts {
 		},
 		Compiler: toolchain.Compiler{Path: "/usr/bin/c++", Vendor: "gcc", Version: "12.2.0", Banner: "c++ 12.2.0", Identity: "1"},
 		Sources: map[string]string{
-			"cpu/kernels/mm.h": "sha256:aa", "extension/csrc/gemm.cpp": "sha256:bb",
+			"cpu/kernels/mm.h": "sha256:aa", "cpu/kernels/level_avx2.cpp": "sha256:ab", "cpu/kernels/about.cpp": "sha256:ac",
+			"cpu/kernels/invar_cpu.h": "sha256:ad", "extension/csrc/gemm.cpp": "sha256:bb",
 			"extension/batch_invariant_ops/__init__.py": "sha256:cc", "extension/pyproject.toml": "sha256:dd",
+		},
+		Includes: map[string][]string{
+			"cpu/kernels/level_avx2.cpp": {"mm.h"}, "cpu/kernels/mm.h": {"invar_cpu.h", "stdint.h"},
+			"cpu/kernels/about.cpp": {"invar_cpu.h"}, "extension/csrc/gemm.cpp": {"torch/csrc/stable/tensor.h", "invar_cpu.h"},
 		},
 	}
 }
@@ -83,7 +88,14 @@ func TestFingerprintFollowsInputs(t *testing.T) {
 		{
 			"kernel source", func(f *Facts, _ *Options) { f.Sources["cpu/kernels/mm.h"] = "sha256:ee" },
 			[]string{"stage1/compile/level_avx2", "stage1/link", "stage1/pack"},
-			nil, "src/cpu/kernels/mm.h changed",
+			[]string{"stage1/compile/about", "stage1/compile/isa", "stage2/compile/gemm"},
+			"src/cpu/kernels/mm.h changed",
+		},
+		{
+			"header of both stages", func(f *Facts, _ *Options) { f.Sources["cpu/kernels/invar_cpu.h"] = "sha256:ee" },
+			[]string{"stage1/compile/about", "stage1/compile/level_avx2", "stage1/pack", "stage2/compile/gemm", "stage2/wheel"},
+			[]string{"stage1/compile/isa", "stage2/compile/rows"},
+			"src/cpu/kernels/invar_cpu.h changed",
 		},
 		{
 			"extension source", func(f *Facts, _ *Options) { f.Sources["extension/csrc/gemm.cpp"] = "sha256:ee" },
@@ -190,20 +202,54 @@ func TestCompilerRangesPerVendor(t *testing.T) {
 func TestRecipeWhenThereIsNoTorch(t *testing.T) {
 	t.Parallel()
 	f := facts()
-	f.Python, f.Base, f.HasUV = python.Python{}, python.Python{Exe: "/usr/bin/python3", Version: "3.11.7"}, true
+	f.Python, f.Base, f.HasUV = python.Python{}, python.Python{Exe: "/usr/bin/python3", Version: "3.11.7", Purelib: "/usr/lib/python3/dist-packages"}, true
 	p, err := Make(cpu(t), f, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Recipe == nil || p.Recipe.Dir != "/opt/invar/python/3.11-torch-2.15.0" || p.Recipe.Installer != "uv" || p.Recipe.Explicit {
+	id := f.Base.ID()[:6]
+	if p.Recipe == nil || p.Recipe.Dir != "/opt/invar/python/3.11-torch-2.15.0-"+id || p.Recipe.Installer != "uv" || p.Recipe.Explicit {
 		t.Fatalf("got %+v", p.Recipe)
 	}
 	if p.Steps[0].Kind != Env {
 		t.Errorf("first step is %s", p.Steps[0].ID)
 	}
 	p, err = Make(cpu(t), f, Options{Prefix: "/p", Torch: "torch==2.10.0", TorchIndex: "https://i"})
-	if err != nil || p.Recipe.Dir != "/p/python/3.11-torch-2.10.0" || !p.Recipe.Explicit || p.Recipe.Index != "https://i" {
+	if err != nil || p.Recipe.Dir != "/p/python/3.11-torch-2.10.0-"+id || !p.Recipe.Explicit || p.Recipe.Index != "https://i" {
 		t.Fatalf("got %+v, %v", p.Recipe, err)
+	}
+	// Another interpreter of the same version has an environment of its own.
+	f.Base.Exe, f.Base.Purelib = "/opt/python/bin/python3", "/opt/python/lib/python3.11/site-packages"
+	other, err := Make(cpu(t), f, Options{Prefix: "/p", Torch: "torch==2.10.0"})
+	if err != nil || other.Recipe.Dir == p.Recipe.Dir {
+		t.Errorf("both interpreters get %s, %v", other.Recipe.Dir, err)
+	}
+}
+
+// TestWheelhouse: a folder that is not there is refused with everything else,
+// not found by the installer halfway.
+func TestWheelhouse(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		w       python.Wheelhouse
+		offline bool
+		ok      bool
+	}{
+		{"missing", python.Wheelhouse{Dir: "/w", Reason: "open /w: no such file or directory"}, false, false},
+		{"empty", python.Wheelhouse{Dir: "/w"}, false, true}, // the index has the rest
+		{"without torch, offline", python.Wheelhouse{Dir: "/w", Wheels: 3}, true, false},
+		{"with torch, offline", python.Wheelhouse{Dir: "/w", Wheels: 3, Torch: true}, true, true},
+	} {
+		f := facts()
+		f.Base, f.Python, f.Wheelhouse = f.Python, python.Python{}, tc.w
+		_, err := Make(cpu(t), f, Options{Prefix: "/p", Wheelhouse: "/w", Offline: tc.offline})
+		if (err == nil) != tc.ok {
+			t.Errorf("%s: got %v, want ok=%v", tc.name, err, tc.ok)
+		}
+		if err != nil && report.ExitCode(err) != report.Unmet {
+			t.Errorf("%s: exit code %d, want 3", tc.name, report.ExitCode(err))
+		}
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
 	"github.com/invar-ops/invar/internal/target"
 	"github.com/invar-ops/invar/internal/version"
 )
@@ -22,6 +24,9 @@ func requirements(t target.Target, f Facts, p Plan) []report.Requirement {
 	out = append(out, archNeed(t, f), pythonNeed(t, f, p))
 	if p.Recipe == nil && f.Python.Exe != "" {
 		out = append(out, torchNeed(t, f))
+	}
+	if f.Wheelhouse.Dir != "" {
+		out = append(out, wheelhouseNeed(f.Wheelhouse, p))
 	}
 	for _, n := range t.Requires {
 		switch n.Kind {
@@ -72,6 +77,23 @@ func torchNeed(t target.Target, f Facts) report.Requirement {
 		r.OK = inRange(version.PEP440, t.Python.Torch, f.Python.Torch.Version)
 	}
 	r.Hint = f.Python.Exe + " -m pip install 'torch" + strings.ReplaceAll(t.Python.Torch, " ", "") + "', or pass another --python"
+	return r
+}
+
+// wheelhouseNeed wants the folder to be there, and to hold torch where nothing
+// but the folder may be asked.
+func wheelhouseNeed(w python.Wheelhouse, p Plan) report.Requirement {
+	r := report.Requirement{
+		Name: "wheelhouse", Want: "a folder with wheels", OK: w.Reason == "",
+		Got: fmt.Sprintf("%d wheels in %s", w.Wheels, w.Dir), Hint: "pass --wheelhouse with a folder that pip download filled",
+	}
+	if w.Reason != "" {
+		r.Got = w.Reason
+	}
+	if p.Recipe != nil && p.Recipe.Offline && !w.Torch {
+		r.Want, r.OK = "a folder with a wheel of torch, for --offline", false
+		r.Hint = "python3 -m pip download -d " + run.Quote(w.Dir) + " " + run.Quote(p.Recipe.Packages[0]) + " on a machine with a network"
+	}
 	return r
 }
 

@@ -94,14 +94,15 @@ func (b builder) stage1() []Step {
 			[]string{"-c", path.Join(root, o.Source), "-o", obj})
 		out = append(out, Step{
 			ID: "stage1/compile/" + o.Name, Stage: Stage1, Title: strings.TrimSpace("kernels " + o.Level), Kind: Run,
-			Argv: argv, Env: processEnv(), Outputs: []string{obj}, Inputs: b.compileInputs(b.t.Stage1.From),
+			Argv: argv, Env: processEnv(), Outputs: []string{obj},
+			Inputs: b.compileInputs(argv, b.t.Stage1.From, o.Source),
 		})
 		objects = append(objects, obj)
 		link.Needs = append(link.Needs, "stage1/compile/"+o.Name)
 	}
 	lib := path.Join("stage1", b.t.Stage1.Library)
 	link.Argv = slices.Concat([]string{b.f.Compiler.Path, "-shared", "-o", lib}, objects, b.expand(b.t.Stage1.Link))
-	link.Outputs, link.Inputs = []string{lib}, b.compileInputs(b.t.Stage1.From)
+	link.Outputs, link.Inputs = []string{lib}, []Input{b.compilerInput()}
 	return append(out, link, b.pack(lib))
 }
 
@@ -109,11 +110,14 @@ func (b builder) pack(lib string) Step {
 	spec := PackSpec{
 		Name: b.t.Stage1.Package, Version: b.o.Version, Platform: "linux." + b.f.Arch, Target: b.t.Name,
 		Contract: b.t.Contract, Levels: b.t.Stage1.Levels(b.f.Arch),
-		Compiler: b.f.Compiler.Banner, SourceDigest: digestOf(b.compileInputs(b.t.Stage1.From)[1:]),
+		Compiler: b.f.Compiler.Banner, SourceDigest: digestOf(b.sources(b.t.Stage1.From)),
 		Files: []File{{From: lib, To: "lib/" + b.t.Stage1.Library}},
 	}
+	inputs := []Input{{"invar", b.o.Version}}
 	for _, h := range b.t.Stage1.Headers {
-		spec.Files = append(spec.Files, File{path.Join("src", b.t.Stage1.From, h), "include/" + path.Base(h)})
+		name := path.Join(b.t.Stage1.From, h)
+		spec.Files = append(spec.Files, File{"src/" + name, "include/" + path.Base(h)})
+		inputs = append(inputs, Input{"src/" + name, b.f.Sources[name]})
 	}
 	for _, o := range b.t.Operators {
 		spec.Operators = append(spec.Operators, o.Name)
@@ -121,7 +125,7 @@ func (b builder) pack(lib string) Step {
 	return Step{
 		ID: "stage1/pack", Stage: Stage1, Title: "packed", Kind: Pack, Needs: []string{"stage1/link"},
 		Spec: spec, Outputs: []string{"dist/" + spec.Name + "-" + spec.Version + "-" + spec.Platform + ".run"},
-		Inputs: []Input{{"invar", b.o.Version}},
+		Inputs: inputs,
 	}
 }
 
@@ -130,8 +134,7 @@ func (b builder) stage2() []Step {
 	var out []Step
 	var objects []string
 	link := Step{ID: "stage2/link", Stage: Stage2, Title: "linked", Kind: Run, Env: processEnv()}
-	inputs := b.compileInputs(append([]string{s.From}, s.Headers...)...)
-	inputs = append(inputs, Input{"torch", b.p.Python.Torch.Version})
+	torch := Input{"torch", b.p.Python.Torch.Version}
 	include := []string{"-Isrc/" + s.From}
 	for _, h := range s.Headers {
 		include = append(include, "-Isrc/"+h)
@@ -143,14 +146,15 @@ func (b builder) stage2() []Step {
 			[]string{"-c", path.Join("src", s.From, src), "-o", obj})
 		out = append(out, Step{
 			ID: "stage2/compile/" + name, Stage: Stage2, Title: name, Kind: Run,
-			Argv: argv, Env: processEnv(), Outputs: []string{obj}, Inputs: inputs,
+			Argv: argv, Env: processEnv(), Outputs: []string{obj},
+			Inputs: append(b.compileInputs(argv, s.From, src), torch),
 		})
 		objects = append(objects, obj)
 		link.Needs = append(link.Needs, "stage2/compile/"+name)
 	}
 	lib := "stage2/" + s.Library
 	link.Argv = slices.Concat([]string{b.f.Compiler.Path, "-shared", "-o", lib}, objects, b.expand(s.Link))
-	link.Outputs, link.Inputs = []string{lib}, inputs
+	link.Outputs, link.Inputs = []string{lib}, []Input{b.compilerInput(), torch}
 	return append(out, link, b.wheel(lib))
 }
 
@@ -172,15 +176,6 @@ func (b builder) wheel(lib string) Step {
 		ID: "stage2/wheel", Stage: Stage2, Title: "wheel", Kind: Wheel, Needs: []string{"stage2/link"},
 		Spec: spec, Outputs: []string{"dist"}, Inputs: append(inputs, Input{"invar", b.o.Version}),
 	}
-}
-
-// compileInputs is the compiler first, then every source below the folders.
-func (b builder) compileInputs(folders ...string) []Input {
-	out := []Input{{"compiler", b.f.Compiler.Banner + " " + b.f.Compiler.Identity}}
-	for _, folder := range folders {
-		out = append(out, b.sources(folder)...)
-	}
-	return out
 }
 
 func (b builder) sources(folder string) []Input {
