@@ -96,6 +96,9 @@ func closest(cmds []*cli.Command, typed string) string {
 func closeTraps(cmds []*cli.Command) {
 	for _, c := range cmds {
 		c.OnUsageError = usageError
+		if act := c.Action; act != nil {
+			c.Action = func(c *cli.Context) error { return retell(c, act(c)) }
+		}
 		c.HideHelpCommand = true
 		closeTraps(c.Subcommands)
 		if len(c.Subcommands) > 0 && c.Action == nil {
@@ -177,6 +180,7 @@ func pythonFlag() cli.Flag {
 // printed ends a command that has written its own JSON: the error, if any,
 // keeps its exit code and is not shown a second time.
 func printed(c *cli.Context, command string, result any, err error) error {
+	retell(c, err)
 	if werr := report.WriteJSON(c.App.Writer, command, result, err); werr != nil {
 		return fmt.Errorf("stdout: %w", werr)
 	}

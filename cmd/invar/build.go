@@ -72,6 +72,9 @@ func runBuild(c *cli.Context) error {
 		return showPlan(c, s, o, planView{})
 	}
 	res, err := s.Build(c.Context, o)
+	if res.Probe != nil {
+		retellChecks(c, res.Probe)
+	}
 	if c.Bool("json") {
 		return printed(c, "build", res, err)
 	}

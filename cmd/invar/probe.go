@@ -54,6 +54,7 @@ func runProbe(c *cli.Context) error {
 		Prefix: s.Prefix, Python: c.String("python"), Target: c.Args().First(), Level: c.Int("level"), Require: c.Int("require"),
 		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
 	})
+	retellChecks(c, &res)
 	if file := c.String("junit"); file != "" && len(res.Levels) > 0 {
 		if werr := writeJUnit(absolute(file), res); werr != nil {
 			return werr

@@ -56,12 +56,27 @@ func showError(ctx context.Context, w io.Writer, err error) {
 	}
 }
 
+// wide is the width up to which what is wanted stands in a column of its own.
+const wide = 40
+
 func showUnmet(w io.Writer, u *report.UnmetError) {
 	fmt.Fprintf(w, "invar: error: %v\n", u)
-	for _, r := range u.Unmet() {
-		fmt.Fprintf(w, "  %-13s want %s   got %s\n", r.Name, or(r.Want, "it"), or(r.Got, "nothing"))
+	unmet := u.Unmet()
+	name, want := 0, 0
+	for _, r := range unmet {
+		name = max(name, len(r.Name))
+		if len(r.Want) <= wide {
+			want = max(want, len(or(r.Want, "it")))
+		}
+	}
+	for _, r := range unmet {
+		fmt.Fprintf(w, "  %-*s  want %-*s", name, r.Name, want, or(r.Want, "it"))
+		if len(r.Want) > wide { // too wide for a column: what was found goes below
+			fmt.Fprintf(w, "\n  %-*s", name, "")
+		}
+		fmt.Fprintf(w, "  got %s\n", or(r.Got, "nothing"))
 		if r.Hint != "" {
-			fmt.Fprintf(w, "  %-13s %s\n", "", r.Hint)
+			fmt.Fprintf(w, "  %-*s  %s\n", name, "", r.Hint)
 		}
 	}
 	fmt.Fprintf(w, "nothing was changed. all requirements: invar doctor %s\n", u.Target)

@@ -33,6 +33,11 @@ func runStatus(c *cli.Context) error {
 	if err == nil && c.String("python") != "" {
 		err = only(c, p, &st)
 	}
+	for _, e := range st.Envs {
+		for i := range e.Health.Faults {
+			e.Health.Faults[i].Hint = again(c, e.Health.Faults[i].Hint)
+		}
+	}
 	if err == nil {
 		err = verdict(st)
 	}

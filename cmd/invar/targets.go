@@ -107,11 +107,22 @@ func showTarget(c *cli.Context, t target.Target) {
 
 // completeTargets prints target names for shell completion.
 func completeTargets(c *cli.Context) {
-	all, err := target.All()
-	if err != nil || c.NArg() > 0 {
+	if c.NArg() > 0 {
 		return
 	}
-	for _, t := range all {
-		fmt.Fprintln(c.App.Writer, t.Name)
+	for _, name := range targetNames() {
+		fmt.Fprintln(c.App.Writer, name)
 	}
+}
+
+func targetNames() []string {
+	all, err := target.All()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.Name)
+	}
+	return names
 }

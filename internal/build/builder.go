@@ -68,7 +68,7 @@ func New(o Options) (*Builder, error) {
 	}
 	if err := os.MkdirAll(o.LogDir, 0o755); err != nil {
 		_ = os.RemoveAll(work)
-		return nil, err
+		return nil, store.Explain(err, "log folder "+o.LogDir)
 	}
 	env := run.Pick(o.Env, "PATH")
 	// Compilers write scratch files; they go where ours go and away with them.

@@ -30,11 +30,24 @@ func (b *Builder) problem(s plan.Step, err error) error {
 	p := report.Problemf(report.BuildFailed, "%s failed: %w at %s", s.Stage, err, s.ID) // the id as in the plan
 	p.Log, p.Tail = b.log(s), re.Tail(12)
 	Diagnose(p, p.Log)
+	if p.Rule == DiskFull {
+		b.full(p)
+	}
 	if p.Cause == "" && re.Result.Signal == 9 {
 		p.Cause = fmt.Sprintf("the kernel killed it, most often because memory ran out (%d jobs at a time)", b.jobs)
 		p.Hint = "invar build --jobs 1"
 	}
 	return p
+}
+
+// DiskFull is explain's rule for a full file system.
+const DiskFull = "disk-full"
+
+// full names the place: everything that a step writes, scratch files too, is
+// below the prefix.
+func (b *Builder) full(p *report.Problem) {
+	p.Cause = "the file system of the prefix " + b.plan.Prefix + " is full, or a quota on it is used up"
+	p.Hint = "free some space: invar gc; or choose another place: invar build --prefix DIR"
 }
 
 // Diagnose adds what explain's rules know about the log to p.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // A Fault is one way in which an installation differs from its receipt.
@@ -54,7 +56,19 @@ func Check(ctx context.Context, r Receipt, environ []string) (Health, error) {
 		return h, err
 	}
 	h.OK = len(h.Faults) == 0
+	h.name(r)
 	return h, nil
+}
+
+// name puts target and Python into the commands of the hints.
+func (h *Health) name(r Receipt) {
+	build := "invar build " + r.Target
+	if r.Python.Exe != "" {
+		build += " --python " + run.Quote(r.Python.Exe)
+	}
+	for i := range h.Faults {
+		h.Faults[i].Hint = strings.Replace(h.Faults[i].Hint, "invar build", build, 1)
+	}
 }
 
 func (h *Health) add(f Fault) { h.Faults = append(h.Faults, f) }
@@ -149,14 +163,14 @@ func (h *Health) outside(e env, r Receipt, environ []string) error {
 	case HookMissing:
 		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), "no file", hintAgain})
 	case HookOther:
-		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), "the hook of " + prefix, "take it back with invar build --take-over"})
+		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), "the hook of " + prefix, "take it back: invar build --take-over"})
 	case HookChanged:
-		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), fmt.Sprintf("%.80q", content), "remove the file and run invar build again"})
+		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), fmt.Sprintf("%.80q", content), "remove the file, then: invar build"})
 	}
 	own := func(dir string) bool { return strings.HasPrefix(dir+"/", real(e.dir)+"/") }
 	for _, f := range findForeign(r.Python.Paths, r.Python.Purelib, environ, own) {
 		if f.Wins {
-			h.add(Fault{f.Path, "shadowed", "invar's " + Package + " first on sys.path", f.What + " by way of " + f.Via, "uninstall it, or move it aside with invar build --replace"})
+			h.add(Fault{f.Path, "shadowed", "invar's " + Package + " first on sys.path", f.What + " by way of " + f.Via, "uninstall it, or move it aside: invar build --replace"})
 		}
 	}
 	s, err := e.readState()

@@ -77,7 +77,7 @@ func (tx *Tx) checkFlavour(*preflight) ([]report.Requirement, error) {
 			return []report.Requirement{{
 				Name: "this Python holds another flavour of " + Package,
 				Want: "none, or the flavour " + want, Got: fmt.Sprintf("%s (generation %d, target %s)", r.Flavour, r.Generation, r.Target),
-				Hint: "replace it with --replace, undo that one with invar uninstall, or choose another Python with --python",
+				Hint: "undo that one: invar uninstall; replace it: invar build --replace; or choose another Python with --python",
 			}}, nil
 		}
 	}
@@ -85,7 +85,7 @@ func (tx *Tx) checkFlavour(*preflight) ([]report.Requirement, error) {
 		return []report.Requirement{{
 			Name: "this Python has torch_npu, and vllm-ascend would take the flavour " + want + " for its own",
 			Want: "a Python without torch_npu, or an Ascend target", Got: "torch_npu " + npu.Version + " in " + npu.Dir,
-			Hint: "choose another Python with --python, or pass --replace if this is meant",
+			Hint: "choose another Python with --python, or, if this is meant: invar build --replace",
 		}}, nil
 	}
 	return nil, nil
@@ -142,7 +142,7 @@ func takenHook(path, content, state, prefix string) report.Requirement {
 		return report.Requirement{
 			Name: "the hook in site-packages was changed by hand",
 			Want: "one line that names a generation", Got: fmt.Sprintf("%s: %.80q", path, content),
-			Hint: "remove the file, or pass --take-over to replace it",
+			Hint: "remove the file, or replace it: invar build --take-over",
 		}
 	}
 	got := path + " names " + prefix
@@ -154,7 +154,7 @@ func takenHook(path, content, state, prefix string) report.Requirement {
 	}
 	return report.Requirement{
 		Name: "another invar prefix serves this Python", Want: "one prefix for each Python", Got: got,
-		Hint: "work on that one with --prefix " + run.Quote(prefix) + ", or pass --take-over",
+		Hint: "work on that one with --prefix " + run.Quote(prefix) + ", or take this Python from it: invar build --take-over",
 	}
 }
 
@@ -168,7 +168,7 @@ func (tx *Tx) checkForeign(f *preflight) ([]report.Requirement, error) {
 			unmet = append(unmet, report.Requirement{
 				Name: "something else installed " + Package + ", and Python would import that",
 				Want: "no " + Package + " but invar's", Got: fmt.Sprintf("%s at %s, by way of %s", c.What, c.Path, c.Via),
-				Hint: "uninstall it, or pass --replace to move it aside (rollback and uninstall bring it back)",
+				Hint: "uninstall it, or move it aside: invar build --replace   (rollback and uninstall bring it back)",
 			})
 		case c.Stuck != "":
 			unmet = append(unmet, report.Requirement{

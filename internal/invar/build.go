@@ -56,7 +56,9 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 	if p, err = s.environment(ctx, p, o); err != nil {
 		return res, err
 	}
-	if done, ok := s.upToDate(ctx, p, o); ok {
+	quiet := s // what is not whole was said above
+	quiet.Progress = report.Discard
+	if done, ok := quiet.upToDate(ctx, p, o); ok {
 		done.Elapsed = time.Since(start)
 		return done, nil // the one that held the lock did the work
 	}
@@ -86,7 +88,7 @@ func (s Session) environment(ctx context.Context, p plan.Plan, o Options) (plan.
 		return p, nil
 	}
 	if err := os.MkdirAll(s.LogDir(), 0o755); err != nil {
-		return p, err
+		return p, store.Explain(err, "log folder "+s.LogDir())
 	}
 	step := s.Progress.Start(plan.StagePython, "environment with "+p.Recipe.Packages[0], -1)
 	log := filepath.Join(s.LogDir(), "python-"+filepath.Base(p.Recipe.Dir)+".log")
@@ -95,6 +97,9 @@ func (s Session) environment(ctx context.Context, p plan.Plan, o Options) (plan.
 		step.Fail(err)
 		if pr, ok := errors.AsType[*report.Problem](err); ok && pr.Log != "" {
 			build.Diagnose(pr, pr.Log)
+			if pr.Rule == build.DiskFull {
+				s.full(pr)
+			}
 		}
 		return p, err
 	}

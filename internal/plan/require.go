@@ -54,6 +54,9 @@ func pythonNeed(t target.Target, f Facts, p Plan) report.Requirement {
 	}
 	if py.Exe == "" {
 		r.Got = "none"
+		if len(t.Python.Install) == 0 { // invar makes no environment for it
+			r.Want += ", with torch " + t.Python.Torch
+		}
 		if len(f.Candidates) > 0 {
 			var seen []string
 			for _, c := range f.Candidates {

@@ -3,6 +3,7 @@ package python
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,12 +61,14 @@ func Find(ctx context.Context, o Options) (Python, []Candidate, error) {
 	return Python{}, seen, nil
 }
 
+const hintPython = "leave out --python to let invar look around, or make an environment: python3 -m venv DIR"
+
 func explicit(ctx context.Context, o Options) (Python, error) {
 	exe := o.Exe
 	if !strings.Contains(exe, "/") && !isDir(exe) {
 		full, err := run.LookPath(exe, o.Env)
 		if err != nil {
-			return Python{}, report.Problemf(report.Unmet, "--python %s: not found on PATH", o.Exe)
+			return Python{}, report.Problemf(report.Unmet, "--python %s: not found on PATH", o.Exe).WithHint("%s", hintPython)
 		}
 		exe = full
 	}
@@ -73,12 +76,16 @@ func explicit(ctx context.Context, o Options) (Python, error) {
 		exe = filepath.Join(exe, "bin", "python")
 	}
 	if _, err := os.Stat(exe); err != nil {
-		return Python{}, report.Problemf(report.Unmet, "--python: %w", err)
+		return Python{}, report.Problemf(report.Unmet, "--python: %w", err).
+			WithWant("an interpreter, or the folder of an environment", o.Exe).WithHint("%s", hintPython)
 	}
 	p, ok := Inspect(exe)
 	if !ok {
 		var err error
 		if p, err = Ask(ctx, o, exe); err != nil {
+			if pr, ok := errors.AsType[*report.Problem](err); ok {
+				pr.WithWant("an interpreter, or the folder of an environment", o.Exe).WithHint("%s", hintPython)
+			}
 			return p, err
 		}
 	}

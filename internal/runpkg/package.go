@@ -57,7 +57,8 @@ type Package struct {
 func Open(path string) (*Package, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, report.Problemf(report.Failed, "run package: %w", err)
+		return nil, report.Problemf(report.Failed, "run package: %w", err).
+			WithHint("%s", "those that invar made lie under their digest in store/ of the prefix; invar status names them")
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {

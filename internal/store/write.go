@@ -57,19 +57,27 @@ func SyncDir(dir string) error {
 // a place that cannot be written (exit 3), a full disk (exit 1). Others pass.
 func Explain(err error, place string) error {
 	_, known := errors.AsType[*report.Problem](err)
+	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 	switch {
 	case err == nil || known:
 		return err
-	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOTDIR):
+	case errors.Is(err, unix.EROFS), errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOTDIR), !full && noFolder(err):
 		return report.Problemf(report.Unmet, "%s cannot be written: %w", place, err).
 			WithWant("a folder that can be written", reason(err)).
 			WithHint("choose another place with --prefix DIR or INVAR_HOME, or make this one writable")
-	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+	case full:
 		return report.Problemf(report.Failed, "no space left for %s: %w", place, err).
 			WithWant("room for the files of one more generation", reason(err)).
 			WithHint("free some space (invar gc removes old generations), or choose another place with --prefix DIR")
 	}
 	return err
+}
+
+// noFolder reports whether a folder cannot be made at all: below /proc the
+// answer is ENOENT, a name may be too long, a link may go round in circles.
+func noFolder(err error) bool {
+	p, ok := errors.AsType[*fs.PathError](err)
+	return ok && p.Op == "mkdir"
 }
 
 // reason is the innermost text of err: "read-only file system".
