@@ -71,7 +71,9 @@ func runBuild(c *cli.Context) error {
 	if c.Bool("dry-run") {
 		return showPlan(c, s, o, planView{})
 	}
+	end := grouped(s.Progress)
 	res, err := s.Build(c.Context, o)
+	end()
 	if res.Probe != nil {
 		retellChecks(c, res.Probe)
 	}

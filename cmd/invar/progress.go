@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +25,9 @@ type progress struct {
 	mu   sync.Mutex
 	w    io.Writer
 	bars bool
+
+	folds bool   // each stage is a group of GitHub's log
+	group string // the open one
 }
 
 func (p *progress) Note(text string) {
@@ -35,6 +37,9 @@ func (p *progress) Note(text string) {
 }
 
 func (p *progress) Start(stage, name string, total int64) report.Step {
+	p.mu.Lock()
+	p.fold(stage)
+	p.mu.Unlock()
 	s := &step{p: p, stage: stage, name: name, start: time.Now()}
 	if p.bars && total != 0 {
 		s.bar = progressbar.NewOptions64(total,
@@ -85,8 +90,8 @@ func (s *step) end(word, detail string) {
 		return
 	}
 	fmt.Fprintf(s.p.w, "%s: %s %s in %s\n", s.stage, text, word, took)
-	if word == "failed" && os.Getenv("GITHUB_ACTIONS") == "true" {
-		fmt.Fprintf(s.p.w, "::error title=invar %s::%s\n", s.stage, said)
+	if word == "failed" {
+		s.p.annotate(s.stage, said)
 	}
 }
 
