@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
 // program builds cmd/invar once for all benchmarks. INVAR_BENCH_PROGRAM names a
@@ -53,58 +55,28 @@ func newPlace(b *testing.B) place {
 	return place{bin: bin, home: filepath.Join(b.TempDir(), "home"), python: privatePython(b)}
 }
 
-// environment is the shared environment with torch: INVAR_BENCH_ENV, else the
-// newest that .ci/setup makes.
-func environment(b *testing.B) string {
+// shared is the environment with torch that is measured: INVAR_BENCH_ENV, else
+// the newest that .ci/setup makes.
+func shared(b *testing.B) python.Python {
 	b.Helper()
-	if dir := os.Getenv("INVAR_BENCH_ENV"); dir != "" {
-		return dir
+	dir := os.Getenv("INVAR_BENCH_ENV")
+	if dir == "" {
+		return testkit.Need(b, testkit.Latest)
 	}
-	cache := os.Getenv("INVAR_CI_CACHE")
-	if cache == "" {
-		cache = filepath.Join(os.Getenv("HOME"), ".cache", "invar-ci")
+	py, ok := python.Inspect(filepath.Join(dir, "bin", "python"))
+	if !ok || !py.HasTorch() {
+		b.Fatalf("INVAR_BENCH_ENV: got %s, want an environment with torch", dir)
 	}
-	dir := filepath.Join(cache, "torch-2.15")
-	if _, err := os.Stat(filepath.Join(dir, ".ready")); err != nil {
-		text := "needs an environment with torch and numpy in " + dir + " (.ci/setup makes it)"
-		if os.Getenv("INVAR_CI") == "1" {
-			b.Fatal(text)
-		}
-		b.Skip(text)
-	}
-	return dir
+	return py
 }
 
 // privatePython links everything in the shared environment into a new one, so
 // that the hook of a measured build goes nowhere else.
 func privatePython(b *testing.B) string {
 	b.Helper()
-	shared, dir := environment(b), b.TempDir()
-	sites, err := filepath.Glob(filepath.Join(shared, "lib", "python3.*", "site-packages"))
-	if err != nil || len(sites) != 1 {
-		b.Fatalf("site-packages of %s: got %v, %v; want one", shared, sites, err)
-	}
-	rel, err := filepath.Rel(shared, sites[0])
+	py, err := testkit.Private(shared(b), b.TempDir())
 	must(b, err)
-	site := filepath.Join(dir, rel)
-	must(b, os.MkdirAll(site, 0o755))
-	must(b, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
-	entries, err := os.ReadDir(sites[0])
-	must(b, err)
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "batch_invariant_ops") || strings.Contains(e.Name(), "invar.pth") || e.Name() == "__pycache__" {
-			continue
-		}
-		must(b, os.Symlink(filepath.Join(sites[0], e.Name()), filepath.Join(site, e.Name())))
-	}
-	cfg, err := os.ReadFile(filepath.Join(shared, "pyvenv.cfg"))
-	must(b, err)
-	must(b, os.WriteFile(filepath.Join(dir, "pyvenv.cfg"), cfg, 0o644))
-	base, err := filepath.EvalSymlinks(filepath.Join(shared, "bin", "python"))
-	must(b, err)
-	exe := filepath.Join(dir, "bin", "python")
-	must(b, os.Symlink(base, exe))
-	return exe
+	return py.Exe
 }
 
 // env is the environment of every process here.
