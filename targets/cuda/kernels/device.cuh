@@ -27,7 +27,7 @@ INVAR_DEVICE float sub(float a, float b) { return __fsub_rn(a, b); }
 INVAR_DEVICE float mul(float a, float b) { return __fmul_rn(a, b); }
 INVAR_DEVICE float div(float a, float b) { return __fdiv_rn(a, b); }
 INVAR_DEVICE float root(float a) { return __fsqrt_rn(a); }
-INVAR_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+INVAR_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 INVAR_DEVICE uint32_t bits_of(float f) { return __float_as_uint(f); }
 INVAR_DEVICE float float_of(uint32_t u) { return __uint_as_float(u); }
 

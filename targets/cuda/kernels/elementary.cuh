@@ -12,15 +12,15 @@ INVAR_DEVICE float exp_nonpositive(float x) {
   const float low = -87.33654f, magic = 12582912.0f;  // 1.5 * 2^23: no room for a fraction
   const float y = x < low ? low : x;
   const float n = sub(add(mul(y, 1.44269504f), magic), magic);
-  float r = fma(n, -0.693359375f, y);
-  r = fma(n, 2.12194440e-4f, r);
+  float r = fused(n, -0.693359375f, y);
+  r = fused(n, 2.12194440e-4f, r);
   float p = 1.9875691500e-4f;
-  p = fma(p, r, 1.3981999507e-3f);
-  p = fma(p, r, 8.3334519073e-3f);
-  p = fma(p, r, 4.1665795894e-2f);
-  p = fma(p, r, 1.6666665459e-1f);
-  p = fma(p, r, 5.0000001201e-1f);
-  p = add(fma(p, mul(r, r), r), 1.0f);
+  p = fused(p, r, 1.3981999507e-3f);
+  p = fused(p, r, 8.3334519073e-3f);
+  p = fused(p, r, 4.1665795894e-2f);
+  p = fused(p, r, 1.6666665459e-1f);
+  p = fused(p, r, 5.0000001201e-1f);
+  p = add(fused(p, mul(r, r), r), 1.0f);
   const int32_t e = n >= -126.0f && n <= 127.0f ? static_cast<int32_t>(n) : 0;
   const float scaled = mul(p, float_of(static_cast<uint32_t>(e + 127) << 23));
   return x < low ? 0.0f : scaled;
@@ -39,18 +39,18 @@ INVAR_DEVICE float log_of_sum(float s) {
   }
   const float e = static_cast<float>(exponent), z = mul(f, f);
   float p = 7.0376836292e-2f;
-  p = fma(p, f, -1.1514610310e-1f);
-  p = fma(p, f, 1.1676998740e-1f);
-  p = fma(p, f, -1.2420140846e-1f);
-  p = fma(p, f, 1.4249322787e-1f);
-  p = fma(p, f, -1.6668057665e-1f);
-  p = fma(p, f, 2.0000714765e-1f);
-  p = fma(p, f, -2.4999993993e-1f);
-  p = fma(p, f, 3.3333331174e-1f);
+  p = fused(p, f, -1.1514610310e-1f);
+  p = fused(p, f, 1.1676998740e-1f);
+  p = fused(p, f, -1.2420140846e-1f);
+  p = fused(p, f, 1.4249322787e-1f);
+  p = fused(p, f, -1.6668057665e-1f);
+  p = fused(p, f, 2.0000714765e-1f);
+  p = fused(p, f, -2.4999993993e-1f);
+  p = fused(p, f, 3.3333331174e-1f);
   float y = mul(mul(f, z), p);
-  y = fma(e, -2.12194440e-4f, y);
-  y = fma(z, -0.5f, y);
-  return fma(e, 0.693359375f, add(f, y));
+  y = fused(e, -2.12194440e-4f, y);
+  y = fused(z, -0.5f, y);
+  return fused(e, 0.693359375f, add(f, y));
 }
 
 }  // namespace invar

@@ -161,7 +161,7 @@ struct AddStep {
   INVAR_DEVICE float operator()(float l, float x) const { return add(l, x); }
 };
 struct SquareStep {
-  INVAR_DEVICE float operator()(float l, float x) const { return fma(x, x, l); }
+  INVAR_DEVICE float operator()(float l, float x) const { return fused(x, x, l); }
 };
 struct ExpStep {
   float top;

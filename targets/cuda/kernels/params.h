@@ -18,6 +18,16 @@ constexpr int kStep = 64;          // k is padded with zeros to a multiple of it
 constexpr int64_t kChunk = 512;    // shortest chunk of k
 constexpr int64_t kMostChunks = 16;
 
+// Shared memory of a product's block: STAGES of BM rows and BN columns by 64 of k (mma),
+// two stages of 16 of k and the sums (fused multiply-add).
+constexpr int mma_shared(int bm, int bn, int stages) { return stages * (bm + bn) * kStep * 2; }
+constexpr int sums_bytes(int bm, int bn) { return bm * (bn + 8) * 4; }
+constexpr int fma_shared(int bm, int bn) {
+  return 2 * 16 * (bm + 4 + bn + 4) * 4 > sums_bytes(bm, bn) ? 2 * 16 * (bm + 4 + bn + 4) * 4
+                                                             : sums_bytes(bm, bn);
+}
+constexpr int kStages16 = 5, kStages64 = 4, kStages128 = 3;
+
 struct RowParams {
   invar_cuda_in x;
   invar_cuda_out out;

@@ -13,8 +13,11 @@
 
 namespace {
 
+// "linear_packed" is pack followed by mm; bmm, addmm, linear and matmul are mm with
+// other arguments. They are listed because a caller asks for them by name.
 const char *const kOperators[] = {
-    "sum", "mean", "softmax", "log_softmax", "rms_norm", "add_rms_norm",
+    "mm",   "bmm",     "addmm",       "linear",   "matmul",       "pack", "linear_packed",
+    "sum",  "mean",    "softmax",     "log_softmax", "rms_norm",  "add_rms_norm",
 };
 constexpr int32_t kCount = sizeof kOperators / sizeof *kOperators;
 

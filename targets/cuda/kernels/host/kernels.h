@@ -16,10 +16,29 @@
   X(norm, invar_norm, NormParams, kRowThreads)                        \
   X(norm, invar_norm_warp, NormParams, kRowThreads)
 
-#define INVAR_KERNELS(X) INVAR_ROW_KERNELS(X)
+#define INVAR_MMA_TABLE(X, source, dtype)                             \
+  X(source, invar_mm_##dtype##_16_k, MmParams, 128)                   \
+  X(source, invar_mm_##dtype##_16_n, MmParams, 128)                   \
+  X(source, invar_mm_##dtype##_64_k, MmParams, 128)                   \
+  X(source, invar_mm_##dtype##_64_n, MmParams, 128)                   \
+  X(source, invar_mm_##dtype##_128_k, MmParams, 256)                  \
+  X(source, invar_mm_##dtype##_128_n, MmParams, 256)                  \
+  X(source, invar_mm_##dtype##_64_any, MmParams, 128)
+
+#define INVAR_MM_KERNELS(X)                                           \
+  INVAR_MMA_TABLE(X, mm_bf16, bf16)                                   \
+  INVAR_MMA_TABLE(X, mm_f16, f16)                                     \
+  X(mm_f32, invar_mm_f32_16, MmParams, 256)                           \
+  X(mm_f32, invar_mm_f32_64, MmParams, 256)                           \
+  X(mm_f32, invar_mm_f32_128, MmParams, 256)                          \
+  X(mm_end, invar_mm_end, MmParams, kRowThreads)                      \
+  X(mm_end, invar_pack, PackParams, kRowThreads)                      \
+  X(mm_end, invar_control, MmParams, kRowThreads)
+
+#define INVAR_KERNELS(X) INVAR_ROW_KERNELS(X) INVAR_MM_KERNELS(X)
 
 // The fatbins: one for each .cu.
-#define INVAR_SOURCES(X) X(rows) X(norm)
+#define INVAR_SOURCES(X) X(rows) X(norm) X(mm_bf16) X(mm_f16) X(mm_f32) X(mm_end)
 
 namespace invar {
 

@@ -1,0 +1,4 @@
+// Matrix products of bfloat16.
+#include "mm_mma.cuh"
+
+INVAR_MMA_KERNELS(bf16, BF16)
