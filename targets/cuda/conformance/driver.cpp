@@ -156,7 +156,8 @@ bool read_case(FILE *f, Case &c) {
       fprintf(stderr, "driver: cases end in the middle of an operand\n");
       exit(2);
     }
-    c.memory[i] = invar::Block(c.h.in_place && i >= kFirstOut ? 0 : n);
+    if (c.h.in_place && i >= kFirstOut) continue;
+    c.memory[i] = invar::Block(n);
     c.memory[i].write(c.bytes[i]);
   }
   for (int i = 0; c.h.in_place && i < 2; i++) {

@@ -68,11 +68,11 @@ inline float div(float a, float b) { return a / b; }
 inline float root(float a) { return __builtin_sqrtf(a); }
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
+// The exponent is moved by a product with a power of two, which is exact.
 inline float from_f16(uint16_t h) {
-  const int e = h >> 10 & 31, m = h & 1023;
-  const float sign = h >> 15 ? -1.0f : 1.0f;
-  if (e == 31) return m ? float_of(0x7fc00000U) : sign * INFINITY;
-  return sign * (e ? ldexpf(float(1024 + m), e - 25) : ldexpf(float(m), -24));
+  const uint32_t sign = uint32_t(h & 0x8000) << 16, rest = h & 0x7fff;
+  if (rest >= 0x7c00) return float_of(rest > 0x7c00 ? 0x7fc00000U : sign | 0x7f800000U);
+  return float_of(sign | bits_of(float_of(rest << 13) * 0x1p112f));
 }
 
 // f is no NaN. Scaling by powers of two is exact, and rintf rounds ties to even.
