@@ -14,7 +14,7 @@ import (
 // FS holds the packages invar_probe and invar_models. The patterns name files: a folder would
 // leave out __init__.py (without all:) or take __pycache__ in (with it).
 //
-//go:embed all:invar_probe/*.py all:invar_models/*.py
+//go:embed all:invar_probe/*.py all:invar_models/*.py all:invar_wheel/*.py all:invar_hook/*.py
 var FS embed.FS
 
 // Probe is the folder of FS to start Python with.
@@ -22,6 +22,16 @@ const Probe = "invar_probe"
 
 // Models is the folder of FS that makes small models.
 const Models = "invar_models"
+
+// Wheel is the folder of FS that builds a wheel from sources.
+const Wheel = "invar_wheel"
+
+// Hook is the module that names operators when Python starts; @VENDOR@ in it
+// is to be replaced by their folder below the generation.
+const (
+	Hook       = "invar_hook/_invar_hook.py"
+	HookModule = "_invar_hook"
+)
 
 // Unpack writes the scripts below dir.
 func Unpack(dir string) error {

@@ -50,13 +50,13 @@ type Content struct {
 	Source string `yaml:"source" json:"source"`
 }
 
-// A Repair is a known defect of a release that a link puts right: Missing is
-// looked for at run time, Present is what the package has. Both lie below the
-// vendor folder.
+// A Repair is a known defect of a release that a link puts right. Link lies
+// below the folder of the installation; To is seen from Link's folder. {vendor}
+// and {opp} (the operators of CANN itself) stand for what is found.
 type Repair struct {
 	Version string `yaml:"version" json:"version"`
-	Missing string `yaml:"missing" json:"missing"`
-	Present string `yaml:"present" json:"present"`
+	Link    string `yaml:"link" json:"link"`
+	To      string `yaml:"to" json:"to"`
 	Why     string `yaml:"why" json:"why"`
 	Source  string `yaml:"source" json:"source"`
 }

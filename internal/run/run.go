@@ -30,6 +30,7 @@ type Cmd struct {
 	Log     string        // file to append stdout and stderr to; empty keeps the tail only
 	Output  io.Writer     // also receives both streams as they come; may be nil
 	Timeout time.Duration // 0 is none
+	Confine *Confine      // nil is as this process
 }
 
 // A Result is how a process ended.
@@ -39,6 +40,8 @@ type Result struct {
 	Stdout  []byte         // at most the last MaxCapture bytes
 	Stderr  []byte         // at most the last MaxCapture bytes
 	Elapsed time.Duration
+	// Confined is what of Cmd.Confine the kernel enforced.
+	Confined Confined
 }
 
 // A Runner starts processes. System does; Recorder and Replay stand in tests.
@@ -72,12 +75,15 @@ func (System) Run(ctx context.Context, cmd Cmd) (Result, error) {
 	}
 	defer closeLog()
 	start := time.Now()
-	err = c.Run()
+	confined, err := begin(c, cmd)
+	if err == nil {
+		err = c.Wait()
+	}
 	if c.Process != nil {
 		// The leader is gone; whatever it left behind in its group goes too.
 		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	}
-	res := Result{Elapsed: time.Since(start), Stdout: out.bytes(), Stderr: errOut.bytes()}
+	res := Result{Elapsed: time.Since(start), Stdout: out.bytes(), Stderr: errOut.bytes(), Confined: confined}
 	if c.ProcessState != nil {
 		res.Code = c.ProcessState.ExitCode()
 		if ws, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -91,6 +97,13 @@ func (System) Run(ctx context.Context, cmd Cmd) (Result, error) {
 		return res, &Error{Cmd: cmd, Result: res, Err: err}
 	}
 	return res, nil
+}
+
+func begin(c *exec.Cmd, cmd Cmd) (Confined, error) {
+	if cmd.Confine != nil {
+		return startConfined(c, *cmd.Confine)
+	}
+	return Confined{}, c.Start()
 }
 
 func prepare(ctx context.Context, cmd Cmd) (*exec.Cmd, error) {

@@ -110,6 +110,12 @@ func (s *Store) Verify(ctx context.Context, digest string) (string, error) {
 	return path, nil
 }
 
+// DigestBytes is the SHA-256 of b in hex.
+func DigestBytes(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
 // Digest is the SHA-256 in hex and the size of the file at path.
 func Digest(ctx context.Context, path string) (string, int64, error) {
 	f, err := os.Open(path)
