@@ -144,7 +144,7 @@ func derived(path string, files []File) bool {
 // has not yet. The hook shows that by its content.
 func (m Moved) unfinished(e env, current int) bool {
 	switch {
-	case m.Kind == "hook":
+	case m.Kind != "aside":
 		return false
 	case m.Generation > current:
 		return exists(filepath.Join(e.dir, m.To))

@@ -17,7 +17,26 @@ const (
 	HookChanged = "changed"      // it holds something that invar did not write
 )
 
-var hookRE = regexp.MustCompile(`^(/.*)/env/([0-9a-f]+)/current/site\n?$`)
+// startupLine imports the module that an installation wants to be run whenever
+// Python starts. Where it is not there (before the switch, after a rollback)
+// nothing happens: a .pth file that fails would stop at that line, with a trace.
+const startupLine = "import sys; exec(\"try:\\n import " + StartupModule + "\\nexcept ImportError:\\n pass\")\n"
+
+var hookRE = regexp.MustCompile(`^(/.*)/env/([0-9a-f]+)/current/site\n?(?:` + regexp.QuoteMeta(startupLine) + `)?$`)
+
+// hookContent is what the hook of this environment holds, with the line that
+// runs the start-up module or without.
+func (e env) hookContent(startup bool) string {
+	if startup {
+		return e.hookLine() + startupLine
+	}
+	return e.hookLine()
+}
+
+// ownHook reports whether content is a hook of this environment.
+func (e env) ownHook(content string) bool {
+	return content == e.hookContent(false) || content == e.hookContent(true)
+}
 
 // readHook says what the hook at path is: its content, its state as seen from
 // e, and the prefix that it belongs to.
@@ -32,7 +51,7 @@ func (e env) readHook(path string) (content, state, prefix string, err error) {
 	content = string(b)
 	m := hookRE.FindStringSubmatch(content)
 	switch {
-	case content == e.hookLine():
+	case e.ownHook(content):
 		return content, HookOK, filepath.Dir(filepath.Dir(e.dir)), nil
 	case m == nil:
 		return content, HookChanged, "", nil
@@ -43,5 +62,6 @@ func (e env) readHook(path string) (content, state, prefix string, err error) {
 // dangling reports whether the folder that a hook names is gone, so that
 // Python passes over it.
 func dangling(content string) bool {
-	return !exists(filepath.Clean(strings.TrimSpace(content)))
+	first, _, _ := strings.Cut(content, "\n")
+	return !exists(filepath.Clean(strings.TrimSpace(first)))
 }

@@ -38,6 +38,9 @@ const (
 	Dist    = "batch-invariant-ops"
 )
 
+// StartupModule is imported when Python starts, by installations that need it.
+const StartupModule = "_invar_hook"
+
 // HookName is the .pth file in site-packages that names current/site.
 const HookName = "invar.pth"
 

@@ -22,6 +22,7 @@ type preflight struct {
 	hookPath string
 	hook     *Moved  // nil when the hook is right already
 	aside    []Moved // to be moved out of the way
+	vendor   []Moved // changes in CANN's tree
 }
 
 // moves are the planned changes for generation n.
@@ -37,6 +38,10 @@ func (f preflight) moves(n int) []Moved {
 		m.Generation = n
 		out = append(out, m)
 	}
+	for _, m := range f.vendor {
+		m.Generation = n
+		out = append(out, m)
+	}
 	return out
 }
 
@@ -45,7 +50,7 @@ func (f preflight) moves(n int) []Moved {
 func (tx *Tx) examine() (preflight, error) {
 	f := preflight{hookPath: filepath.Join(tx.req.Python.Purelib, HookName)}
 	var unmet []report.Requirement
-	for _, check := range []func(*preflight) ([]report.Requirement, error){tx.checkFlavour, tx.checkHooks, tx.checkForeign, tx.checkAccess} {
+	for _, check := range []func(*preflight) ([]report.Requirement, error){tx.checkFlavour, tx.checkHooks, tx.checkForeign, tx.checkVendor, tx.checkAccess} {
 		u, err := check(&f)
 		if err != nil {
 			return f, err
@@ -95,6 +100,7 @@ func (tx *Tx) checkFlavour(*preflight) ([]report.Requirement, error) {
 // wins, so that of another prefix has to go when this one is to work.
 func (tx *Tx) checkHooks(f *preflight) ([]report.Requirement, error) {
 	var unmet []report.Requirement
+	want := tx.e.hookContent(tx.req.Startup)
 	for _, dir := range tx.siteDirs() {
 		path := filepath.Join(dir, HookName)
 		mine := real(dir) == real(tx.req.Python.Purelib)
@@ -103,14 +109,14 @@ func (tx *Tx) checkHooks(f *preflight) ([]report.Requirement, error) {
 			return nil, err
 		}
 		switch {
-		case mine && state == HookOK:
-		case mine && (state == HookMissing || tx.free(state, content)):
-			f.hook = &Moved{Kind: "hook", From: path, Was: content, What: HookName}
+		case mine && state == HookOK && content == want:
+		case mine && (state == HookMissing || state == HookOK || tx.free(state, content)):
+			f.hook = &Moved{Kind: "hook", From: path, Was: content, Now: want, What: HookName}
 		case state == HookMissing || state == HookOK || tx.free(state, content):
 		case !tx.req.TakeOver:
 			unmet = append(unmet, takenHook(path, content, state, prefix))
 		case mine:
-			f.hook = &Moved{Kind: "hook", From: path, Was: content, What: HookName + " of " + prefix}
+			f.hook = &Moved{Kind: "hook", From: path, Was: content, Now: want, What: HookName + " of " + prefix}
 		default:
 			f.aside = append(f.aside, Moved{Kind: "aside", From: path, What: HookName + " of " + prefix})
 		}
@@ -190,7 +196,7 @@ func (tx *Tx) checkAccess(f *preflight) ([]report.Requirement, error) {
 	if f.hook != nil {
 		dirs = append(dirs, filepath.Dir(f.hook.From))
 	}
-	for _, m := range f.aside {
+	for _, m := range slices.Concat(f.aside, f.vendor) {
 		if d := filepath.Dir(m.From); !slices.Contains(dirs, d) {
 			dirs = append(dirs, d)
 		}

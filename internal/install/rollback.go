@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/store"
@@ -99,18 +100,25 @@ func (b RolledBack) hook(e env) error {
 	if _, state, _, err := e.readHook(path); err != nil || state != HookMissing {
 		return err
 	}
-	return e.carryOut(Moved{Kind: "hook", From: path})
+	return e.carryOut(Moved{Kind: "hook", From: path, Now: b.Receipt.Hook.Content})
 }
 
 // later lists the changes outside the prefix that belong to generations after n.
 func (s state) later(n int) []Moved {
 	var out []Moved
 	for _, m := range s.Moved {
-		if m.Generation > n && (m.Kind == "aside" || m.Was != "") {
+		if m.Generation > n && (m.Kind == "aside" || m.Kind == "hook" && m.Was != "" && !m.own()) {
 			out = append(out, m)
 		}
 	}
 	return out
+}
+
+// own reports whether a hook only changed between the forms of one environment.
+func (m Moved) own() bool {
+	was, _, _ := strings.Cut(m.Was, "\n")
+	now, _, _ := strings.Cut(m.Now, "\n")
+	return m.Kind == "hook" && was == now
 }
 
 // check makes sure that there is something whole to go back to.

@@ -21,23 +21,28 @@ func (e env) settle(s *state, cur int) error {
 	// Newest first when undoing: a hook that was taken over twice ends as it began.
 	for _, m := range slices.Backward(s.Moved) {
 		var err error
-		switch {
-		case m.Generation > cur:
+		if m.Generation > cur {
 			changed = true
 			if !s.repair(m, cur) {
 				err = e.undo(m)
 			}
-		case !m.Done:
-			changed = true
-			err = e.carryOut(m)
-			m.Done = err == nil
+			errs = append(errs, err)
 		}
 		if m.Generation <= cur || err != nil {
 			kept = append(kept, m)
 		}
-		errs = append(errs, err)
 	}
 	slices.Reverse(kept)
+	// In their order when carrying out: a link comes where something was moved aside.
+	for i, m := range kept {
+		if m.Generation > cur || m.Done {
+			continue
+		}
+		changed = true
+		err := e.carryOut(m)
+		kept[i].Done = err == nil
+		errs = append(errs, err)
+	}
 	s.Moved = kept
 	if !changed {
 		return nil
@@ -54,8 +59,17 @@ func (s state) repair(m Moved, cur int) bool {
 }
 
 func (e env) carryOut(m Moved) error {
-	if m.Kind == "hook" {
-		return store.Explain(store.WriteFile(m.From, []byte(e.hookLine()), 0o644), filepath.Dir(m.From))
+	switch m.Kind {
+	case "hook":
+		text := m.Now
+		if text == "" {
+			text = e.hookLine()
+		}
+		return store.Explain(store.WriteFile(m.From, []byte(text), 0o644), filepath.Dir(m.From))
+	case "vendor":
+		return m.linkVendor()
+	case "priority":
+		return m.setPriority()
 	}
 	to := filepath.Join(e.dir, m.To)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -67,10 +81,16 @@ func (e env) carryOut(m Moved) error {
 // undo puts back what m changed. What has been changed by others since stays
 // as they left it.
 func (e env) undo(m Moved) error {
+	switch m.Kind {
+	case "vendor":
+		return m.unlinkVendor()
+	case "priority":
+		return m.unsetPriority()
+	}
 	if m.Kind == "hook" {
 		now, err := os.ReadFile(m.From)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || (err == nil && string(now) != e.hookLine()):
+		case errors.Is(err, fs.ErrNotExist) || (err == nil && !e.ownHook(string(now))):
 			return nil
 		case err != nil:
 			return err

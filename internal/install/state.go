@@ -26,15 +26,16 @@ type state struct {
 	Others []int `json:"others,omitempty"`
 }
 
-// A Moved is one change outside the prefix: something moved aside, or the
-// hook. It was planned by a generation and holds while the current generation
+// A Moved is one change outside the prefix: something moved aside, the hook, or
+// a vendor in CANN's tree (see intocann.go). It was planned by a generation and holds while the current generation
 // is that one or a later one; see settle.
 type Moved struct {
 	Generation int    `json:"generation"`
-	Kind       string `json:"kind"`           // "aside" or "hook"
+	Kind       string `json:"kind"`           // "aside", "hook", "vendor" or "priority"
 	From       string `json:"from"`           // where it was, absolute
 	To         string `json:"to,omitempty"`   // where it is, below the environment's folder
-	Was        string `json:"was,omitempty"`  // content of the hook before, "" when there was none
+	Was        string `json:"was,omitempty"`  // content of the file before, "" when there was none
+	Now        string `json:"now,omitempty"`  // content, or end of the link, afterwards; "" is the plain hook
 	What       string `json:"what,omitempty"` // for people: "batch_invariant_ops 0.9 (pip)"
 	Done       bool   `json:"done"`
 }

@@ -32,6 +32,8 @@ type Request struct {
 	Env      []string // environment that the Python will run with: PYTHONPATH counts
 	Replace  bool     // move aside what others installed; change the flavour
 	TakeOver bool     // take the Python over from another prefix
+	Startup  bool     // the wheel comes with StartupModule: see PutSite
+	Vendor   *Vendor  // also linked into CANN's tree; nil is not
 	Invar    string   // version of invar
 }
 
@@ -167,6 +169,29 @@ func (tx *Tx) InstallWheel(ctx context.Context, path string) error {
 	}
 	tx.wheel = a
 	return nil
+}
+
+// AdoptOps takes what its owner's installer has put into OpsDir for the
+// content of the run package at path.
+func (tx *Tx) AdoptOps(ctx context.Context, path, name string) error {
+	if entries, err := os.ReadDir(tx.OpsDir()); err != nil || len(entries) == 0 {
+		return fmt.Errorf("nothing was installed to %s", tx.OpsDir())
+	}
+	a, err := artifact(ctx, path, tx.req.Bundle.RunPackage)
+	if err != nil {
+		return err
+	}
+	a.Name = name
+	tx.ops = a
+	return nil
+}
+
+// PutSite writes a module of invar's own beside the wheel's content.
+func (tx *Tx) PutSite(name string, content []byte) error {
+	if err := os.MkdirAll(tx.SiteDir(), 0o755); err != nil {
+		return store.Explain(err, "prefix "+tx.p.Dir)
+	}
+	return store.Explain(os.WriteFile(filepath.Join(tx.SiteDir(), name), content, 0o644), "prefix "+tx.p.Dir)
 }
 
 // artifact measures the file at path and compares it with what is expected of
