@@ -19,7 +19,7 @@ func buildCommand() *cli.Command {
 			"invar build --python .venv        into that environment\n" +
 			"invar build cpu --dry-run         show the plan, change nothing",
 		ArgsUsage: "[TARGET]",
-		Flags: append(planFlags(),
+		Flags: append(append(planFlags(), releaseFlags()...),
 			&cli.IntFlag{Name: "jobs", Aliases: []string{"j"}, EnvVars: []string{"INVAR_JOBS"}, Usage: "compile `N` files at a time (default: by cores and memory)"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the plan and stop"},
 			&cli.BoolFlag{Name: "force", Usage: "build and install although nothing changed"},
@@ -52,6 +52,10 @@ func planOptions(c *cli.Context) (invar.Options, error) {
 	}
 	if o.Jobs < 0 {
 		return o, report.Usagef("--jobs %d: want 1 or more", o.Jobs)
+	}
+	var err error
+	if o.Release, err = releaseOptions(c); err != nil {
+		return o, err
 	}
 	if o.Wheelhouse != "" {
 		o.Wheelhouse = absolute(o.Wheelhouse)

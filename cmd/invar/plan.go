@@ -19,7 +19,7 @@ func planCommand() *cli.Command {
 		Description: "Prints the steps of a build with their commands, or everything that this host\nlacks for it (exit code 3).",
 		UsageText:   "invar plan\ninvar plan cpu --why\ninvar plan cpu --shell > build.sh",
 		ArgsUsage:   "[TARGET]",
-		Flags: append(planFlags(),
+		Flags: append(append(planFlags(), releaseFlags()...),
 			&cli.BoolFlag{Name: "why", Usage: "say which input makes each step run or be skipped"},
 			&cli.BoolFlag{Name: "shell", Usage: "print a shell script that makes the same artifacts by hand"},
 		),

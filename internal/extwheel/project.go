@@ -1,6 +1,8 @@
 package extwheel
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/store"
 )
 
 // leftOut are folders of a working tree that are no sources. A build folder of
@@ -62,6 +65,30 @@ func holds(dir, pkg string) bool {
 func isFile(p string) bool {
 	st, err := os.Stat(p)
 	return err == nil && st.Mode().IsRegular()
+}
+
+// Digest is that of the sources below dir, as CopyTree would take them.
+func Digest(ctx context.Context, dir string, skip ...string) (string, error) {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	skip = append(slices.Clone(leftOut), skip...)
+	var b strings.Builder
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != root && slices.Contains(skip, d.Name()):
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		sum, _, err := store.Digest(ctx, p)
+		fmt.Fprintf(&b, "%s %s\n", strings.TrimPrefix(p, root), sum)
+		return err
+	})
+	return store.DigestBytes([]byte(b.String())), err
 }
 
 // CopyTree copies the sources of the tree from to the new folder to. What an

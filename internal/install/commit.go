@@ -84,7 +84,7 @@ func (tx *Tx) receipt(files []File) Receipt {
 		Target: b.Target, Flavour: b.Flavour, Python: envOf(tx.req.Python),
 		RunPackage: tx.ops, Wheel: tx.wheel, Fingerprint: b.Fingerprint, Contract: b.Contract,
 		Prefix: tx.p.Dir, Hook: Hook{tx.plan.hookPath, tx.e.hookContent(tx.req.Startup)},
-		Replaced: tx.plan.moves(tx.gen), Files: files,
+		Release: tx.note, Replaced: tx.plan.moves(tx.gen), Files: files,
 		Invar: tx.req.Invar, Installed: time.Now().UTC().Truncate(time.Second),
 	}
 }

@@ -29,10 +29,34 @@ type Receipt struct {
 	Contract    string    `json:"contract"`    // version of the numerical contract
 	Prefix      string    `json:"prefix"`
 	Hook        Hook      `json:"hook"`
+	Release     *Release  `json:"release,omitempty"`  // of released operators
 	Replaced    []Moved   `json:"replaced,omitempty"` // by this generation
 	Files       []File    `json:"files"`
 	Invar       string    `json:"invar"` // version of invar that wrote it
 	Installed   time.Time `json:"installed"`
+}
+
+// A Release is what is known of operators that a vendor released.
+type Release struct {
+	Vendor      string   `json:"vendor"`  // folder in ops/<target>/vendors
+	Version     string   `json:"version"` // as asked for
+	SoC         string   `json:"soc,omitempty"`
+	CANN        string   `json:"cann"` // folder of the CANN that it was built with
+	CANNVersion string   `json:"cann_version"`
+	Compiled    string   `json:"compiled_with"` // CANN of the run package, "" when it does not tell
+	Ops         string   `json:"ops_from"`      // address or path
+	Extension   string   `json:"extension_from"`
+	Installer   string   `json:"installer"` // "script", "script, confined", "copy"
+	Repaired    []string `json:"repaired,omitempty"`
+	IntoCANN    bool     `json:"into_cann"`
+}
+
+// VendorDir is the folder of the vendor of r in its own generation, "" without one.
+func (r Receipt) VendorDir() string {
+	if r.Release == nil {
+		return ""
+	}
+	return filepath.Join(r.Dir(), "ops", r.Target, "vendors", r.Release.Vendor)
 }
 
 // An Env names the Python that a receipt belongs to.

@@ -49,6 +49,7 @@ type Tx struct {
 	previous int
 	wheel    Artifact
 	ops      Artifact
+	note     *Release
 	release  func()
 	ended    bool
 }
@@ -172,8 +173,8 @@ func (tx *Tx) InstallWheel(ctx context.Context, path string) error {
 }
 
 // AdoptOps takes what its owner's installer has put into OpsDir for the
-// content of the run package at path.
-func (tx *Tx) AdoptOps(ctx context.Context, path, name string) error {
+// content of the run package at path; note is what the receipt says of it.
+func (tx *Tx) AdoptOps(ctx context.Context, path, name string, note Release) error {
 	if entries, err := os.ReadDir(tx.OpsDir()); err != nil || len(entries) == 0 {
 		return fmt.Errorf("nothing was installed to %s", tx.OpsDir())
 	}
@@ -182,7 +183,7 @@ func (tx *Tx) AdoptOps(ctx context.Context, path, name string) error {
 		return err
 	}
 	a.Name = name
-	tx.ops = a
+	tx.ops, tx.note = a, &note
 	return nil
 }
 

@@ -62,7 +62,11 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 		done.Elapsed = time.Since(start)
 		return done, nil // the one that held the lock did the work
 	}
-	if res.Receipt, err = s.install(ctx, prefix, p, o); err != nil {
+	do := s.install
+	if p.Release != nil {
+		do = s.installRelease
+	}
+	if res.Receipt, err = do(ctx, prefix, p, o); err != nil {
 		return res, withState(err, s.activeState(p))
 	}
 	s.savePlan(p)
@@ -79,6 +83,9 @@ func (s Session) announce(p plan.Plan) {
 		return
 	}
 	s.Progress.Note(fmt.Sprintf("python    %s, torch %s (%s)", p.Python.Exe, p.Python.Torch.Version, p.Python.Why))
+	if r := p.Release; r != nil {
+		s.Progress.Note(fmt.Sprintf("CANN      %s in %s, because %s", r.CANN.CANN.Version, r.CANN.CANN.Dir, r.CANN.Why))
+	}
 }
 
 // environment makes the Python environment that the plan lacks and plans again

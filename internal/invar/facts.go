@@ -36,6 +36,9 @@ func (s Session) gather(ctx context.Context, t target.Target, arch string, o Opt
 	if o.Wheelhouse != "" {
 		f.Wheelhouse = python.OpenWheelhouse(o.Wheelhouse)
 	}
+	if err := s.gatherRelease(ctx, t, &f, o); err != nil {
+		return f, err
+	}
 	f.Sources, f.Includes, err = sources(targets.FS)
 	return f, err
 }

@@ -28,6 +28,7 @@ type Options struct {
 	TakeOver   bool
 	NoWait     bool
 	Force      bool // build and install although nothing changed
+	Release    ReleaseOptions
 }
 
 // Plan says what Build would do, and runs nothing that changes the host.

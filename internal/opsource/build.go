@@ -55,21 +55,7 @@ func Digest(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && p != root && (slices.Contains(outputs, d.Name()) || d.Name() == ".git"):
-			return fs.SkipDir
-		case !d.Type().IsRegular():
-			return nil
-		}
-		sum, _, err := store.Digest(ctx, p)
-		fmt.Fprintf(&b, "%s %s\n", strings.TrimPrefix(p, root), sum)
-		return err
-	})
-	return store.DigestBytes([]byte(b.String())), err
+	return extwheel.Digest(ctx, root, outputs...)
 }
 
 // Make builds the run package and returns its path.

@@ -24,6 +24,7 @@ type Facts struct {
 	Sources         map[string]string   // path below targets/ to "sha256:..."
 	Includes        map[string][]string // path below targets/ to the names that it includes; "" is one that only a compiler knows
 	Wheelhouse      python.Wheelhouse   // the folder that was given with wheels; zero when none was
+	Release         *Release            // of targets whose operators are released
 }
 
 // Options are the user's choices.
@@ -50,6 +51,7 @@ func Make(t target.Target, f Facts, o Options) (Plan, error) {
 		p.Recipe = &r
 		p.Python = r.Result()
 	}
+	p.Release = f.Release
 	p.Requirements = requirements(t, f, p)
 	if t.Builds() {
 		p.Steps = steps(t, f, o, p)

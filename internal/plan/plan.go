@@ -33,6 +33,7 @@ const (
 	Site    Kind = "install-site"
 	Commit  Kind = "commit" // receipt and switch
 	ProbeIt Kind = "probe"
+	Fetch   Kind = "fetch" // bring a released file or a source tree
 )
 
 // A Step is one piece of work. Paths in Argv, Inputs and Outputs are relative
@@ -68,6 +69,7 @@ type Plan struct {
 	Python       python.Python        `json:"python"`
 	Recipe       *python.Recipe       `json:"recipe,omitempty"` // set when Python has to be made
 	Compiler     toolchain.Compiler   `json:"compiler"`
+	Release      *Release             `json:"release,omitempty"` // of targets whose operators are released
 	Requirements []report.Requirement `json:"requirements"`
 	Steps        []Step               `json:"steps"`
 	Fingerprint  string               `json:"fingerprint"` // of everything that is installed

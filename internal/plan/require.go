@@ -34,6 +34,10 @@ func requirements(t target.Target, f Facts, p Plan) []report.Requirement {
 			out = append(out, compilerNeed(n, f))
 		case "package":
 			out = append(out, packageNeed(n, f))
+		case "toolkit":
+			if f.Release != nil {
+				out = append(out, f.Release.cannNeed(n))
+			}
 		}
 	}
 	return out

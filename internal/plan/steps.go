@@ -45,6 +45,9 @@ type builder struct {
 
 func steps(t target.Target, f Facts, o Options, p Plan) []Step {
 	b := builder{t, f, o, p}
+	if f.Release != nil {
+		return b.released(*f.Release)
+	}
 	var out []Step
 	if p.Recipe != nil {
 		out = append(out, b.environment())
