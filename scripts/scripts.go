@@ -28,10 +28,7 @@ const Wheel = "invar_wheel"
 
 // Hook is the module that names operators when Python starts; @VENDOR@ in it
 // is to be replaced by their folder below the generation.
-const (
-	Hook       = "invar_hook/_invar_hook.py"
-	HookModule = "_invar_hook"
-)
+const Hook = "invar_hook/_invar_hook.py"
 
 // Unpack writes the scripts below dir.
 func Unpack(dir string) error {

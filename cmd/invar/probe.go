@@ -31,6 +31,7 @@ func probeCommand() *cli.Command {
 			&cli.IntFlag{Name: "require", Usage: "levels 1 to `N` must pass"},
 			&cli.BoolFlag{Name: "full", Usage: "the long sweep of level 7 (minutes)"},
 			&cli.StringFlag{Name: "junit", Usage: "also write the checks as JUnit XML to `FILE`"},
+			cannFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		},
 		Action: runProbe, BashComplete: completeTargets,
@@ -52,7 +53,7 @@ func runProbe(c *cli.Context) error {
 	}
 	res, err := probe.Run(c.Context, probe.Options{
 		Prefix: s.Prefix, Python: c.String("python"), Target: c.Args().First(), Level: c.Int("level"), Require: c.Int("require"),
-		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
+		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, CANN: local(c.String("cann")), Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
 	})
 	retellChecks(c, &res)
 	if file := c.String("junit"); file != "" && len(res.Levels) > 0 {

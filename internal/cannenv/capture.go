@@ -21,7 +21,7 @@ type Var struct {
 // searchPaths are the variables whose entries add up; any other is replaced.
 var searchPaths = []string{
 	"PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH",
-	"CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "MANPATH", "LD_PRELOAD",
+	"CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH", "MANPATH", "LD_PRELOAD", "ASCEND_CUSTOM_OPP_PATH",
 }
 
 // script sources the files with nounset off, since they use variables that may

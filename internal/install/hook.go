@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -17,18 +18,24 @@ const (
 	HookChanged = "changed"      // it holds something that invar did not write
 )
 
-// startupLine imports the module that an installation wants to be run whenever
+// startupLine runs the start-up module of the current generation whenever
 // Python starts. Where it is not there (before the switch, after a rollback)
 // nothing happens: a .pth file that fails would stop at that line, with a trace.
-const startupLine = "import sys; exec(\"try:\\n import " + StartupModule + "\\nexcept ImportError:\\n pass\")\n"
+func (e env) startupLine() string {
+	path := strconv.QuoteToASCII(filepath.Join(e.dir, "current", startupModule)) // Python reads it the same
+	return "import os, sys; p = " + path + `; os.path.exists(p) and exec(compile(open(p).read(), p, "exec"), {"__file__": p, "__name__": "_invar_hook"})` + "\n"
+}
 
-var hookRE = regexp.MustCompile(`^(/.*)/env/([0-9a-f]+)/current/site\n?(?:` + regexp.QuoteMeta(startupLine) + `)?$`)
+// startupModule lies beside site, since it belongs to no wheel.
+const startupModule = "start/_invar_hook.py"
+
+var hookRE = regexp.MustCompile(`^(/.*)/env/([0-9a-f]+)/current/site\n?(?:import os, sys; p = .*/current/start/_invar_hook\.py.*\n)?$`)
 
 // hookContent is what the hook of this environment holds, with the line that
 // runs the start-up module or without.
 func (e env) hookContent(startup bool) string {
 	if startup {
-		return e.hookLine() + startupLine
+		return e.hookLine() + e.startupLine()
 	}
 	return e.hookLine()
 }

@@ -12,6 +12,7 @@
 //	<prefix>/env/<id>/current            link to gen/<n>
 //	<prefix>/env/<id>/gen/<n>/site/      content of the wheel
 //	<prefix>/env/<id>/gen/<n>/ops/<t>/   content of the run package
+//	<prefix>/env/<id>/gen/<n>/start/     what runs when Python starts, for those that need it
 //	<prefix>/env/<id>/gen/<n>/receipt.json, probe.json
 //	<prefix>/env/<id>/aside/<n>/         what --replace moved out of the way
 package install
@@ -37,9 +38,6 @@ const (
 	Package = "batch_invariant_ops"
 	Dist    = "batch-invariant-ops"
 )
-
-// StartupModule is imported when Python starts, by installations that need it.
-const StartupModule = "_invar_hook"
 
 // HookName is the .pth file in site-packages that names current/site.
 const HookName = "invar.pth"

@@ -203,7 +203,7 @@ func TestStartupHook(t *testing.T) {
 	plain := apply(t, p, req, makeBundle(t, t.TempDir(), "a", 1))
 	req.Startup = true
 	with := apply(t, p, req, makeBundle(t, t.TempDir(), "b", 1))
-	if b, _ := os.ReadFile(hook); string(b) != with.Hook.Content || !strings.Contains(string(b), "import "+StartupModule) {
+	if b, _ := os.ReadFile(hook); string(b) != with.Hook.Content || !strings.Contains(string(b), startupModule) {
 		t.Errorf("hook: %q", b)
 	}
 	back, err := p.Rollback(t.Context(), py.ID())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/invar-ops/invar/internal/cannenv"
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/store"
 )
@@ -49,6 +50,10 @@ type Release struct {
 	Installer   string   `json:"installer"` // "script", "script, confined", "copy"
 	Repaired    []string `json:"repaired,omitempty"`
 	IntoCANN    bool     `json:"into_cann"`
+	// Environment is what CANN's scripts set when it was built, and Digest says
+	// what they were.
+	Environment []cannenv.Var `json:"environment"`
+	Digest      string        `json:"environment_digest"`
 }
 
 // VendorDir is the folder of the vendor of r in its own generation, "" without one.

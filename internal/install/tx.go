@@ -32,7 +32,7 @@ type Request struct {
 	Env      []string // environment that the Python will run with: PYTHONPATH counts
 	Replace  bool     // move aside what others installed; change the flavour
 	TakeOver bool     // take the Python over from another prefix
-	Startup  bool     // the wheel comes with StartupModule: see PutSite
+	Startup  bool     // a module runs when Python starts: see PutStartup
 	Vendor   *Vendor  // also linked into CANN's tree; nil is not
 	Invar    string   // version of invar
 }
@@ -187,12 +187,14 @@ func (tx *Tx) AdoptOps(ctx context.Context, path, name string, note Release) err
 	return nil
 }
 
-// PutSite writes a module of invar's own beside the wheel's content.
-func (tx *Tx) PutSite(name string, content []byte) error {
-	if err := os.MkdirAll(tx.SiteDir(), 0o755); err != nil {
-		return store.Explain(err, "prefix "+tx.p.Dir)
+// PutStartup writes the module that runs when Python starts.
+func (tx *Tx) PutStartup(content []byte) error {
+	to := filepath.Join(tx.e.gen(tx.gen), startupModule)
+	err := os.MkdirAll(filepath.Dir(to), 0o755)
+	if err == nil {
+		err = os.WriteFile(to, content, 0o644)
 	}
-	return store.Explain(os.WriteFile(filepath.Join(tx.SiteDir(), name), content, 0o644), "prefix "+tx.p.Dir)
+	return store.Explain(err, "prefix "+tx.p.Dir)
 }
 
 // artifact measures the file at path and compares it with what is expected of

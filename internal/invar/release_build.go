@@ -35,7 +35,8 @@ type release struct {
 	p     plan.Plan
 	r     plan.Release
 	o     Options
-	work  string   // scratch folder of this build
+	work  string // scratch folder of this build
+	vars  []cannenv.Var
 	env   []string // of the caller, after CANN's scripts
 	trust pins.Trust
 	fresh []pins.Locked // content that was accepted now
@@ -97,6 +98,7 @@ func (b *release) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.vars = vars
 	b.env = b.r.CANN.Driverless(cannenv.Apply(b.Env, vars))
 	b.note(vars)
 	if err := b.preflight(ctx); err != nil {
@@ -154,7 +156,9 @@ func (b *release) preflight(ctx context.Context) error {
 		if b.r.Skew && f.Group == "versions" {
 			continue
 		}
-		f.OK = f.Status != report.Fail
+		if f.OK = f.Status != report.Fail; !f.OK && f.Group == "versions" {
+			f.Hint += "; --allow-version-skew goes on all the same"
+		}
 		bad = bad || !f.OK
 		all = append(all, f.Requirement)
 	}
@@ -365,6 +369,7 @@ func (b *release) installOps(ctx context.Context, tx *install.Tx, ops operators,
 	note := install.Release{
 		Vendor: ops.pkg.Vendor, Version: b.r.Version, SoC: b.r.SoC, CANN: b.r.CANN.CANN.Dir, CANNVersion: b.r.CANN.CANN.Version.String(),
 		Compiled: ops.pkg.CANN, Ops: ops.file.From, Extension: ext.from, Installer: how, IntoCANN: b.r.IntoCANN,
+		Environment: b.vars, Digest: b.r.CANN.Digest,
 	}
 	if ops.file.Cached {
 		note.Ops = origin(b.r.Ops, ops.file)
@@ -452,7 +457,7 @@ func (b *release) hook(tx *install.Tx, vendor string) error {
 		return err
 	}
 	where := "ops/" + b.p.Target + "/vendors/" + vendor
-	return tx.PutSite(install.StartupModule+".py", []byte(strings.ReplaceAll(string(text), "@VENDOR@", where)))
+	return tx.PutStartup([]byte(strings.ReplaceAll(string(text), "@VENDOR@", where)))
 }
 
 func (b *release) wheel(ctx context.Context, ext extension) (obj store.Object, path string, cached bool, err error) {

@@ -19,7 +19,7 @@ func (p *prober) libraries() ([]report.Check, error) {
 	// Python imports torch before it opens the extension, so torch's libraries
 	// are in the process by their names.
 	for _, dir := range p.receipt.Python.Paths {
-		torch, _ := filepath.Glob(filepath.Join(dir, "torch", "lib", "*.so*"))
+		torch, _ := filepath.Glob(filepath.Join(dir, "torch*", "lib", "*.so*")) // torch_npu too
 		for _, path := range torch {
 			loader.Loaded[filepath.Base(path)] = path
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/released"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
 	"github.com/invar-ops/invar/internal/target"
@@ -27,6 +28,7 @@ type Options struct {
 	Full     bool   // the long sweep at level 7
 	Runner   run.Runner
 	Env      []string // of the probed process, as the user has it
+	CANN     string   // another CANN than that of the build; "" is that one
 	Progress report.Progress
 }
 
@@ -75,6 +77,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	env, err := released.Of(ctx, o.Runner, r, o.CANN, o.Env)
+	if err != nil {
+		return Result{}, err
+	}
+	o.Env = env.Apply(o.Env, r)
 	p := &prober{Options: o, receipt: r, target: t}
 	res := Result{Target: r.Target, Prefix: o.Prefix, Python: r.Python.Exe, Generation: r.Generation, Asked: o.Level}
 	if err := p.levels(ctx, &res); err != nil {
