@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-// FS holds the packages invar_probe and invar_models. The patterns name files: a folder would
-// leave out __init__.py (without all:) or take __pycache__ in (with it).
+// FS holds the packages. The patterns name files: a folder would leave out
+// __init__.py (without all:) or take __pycache__ in (with it).
 //
-//go:embed all:invar_probe/*.py all:invar_models/*.py all:invar_wheel/*.py all:invar_hook/*.py
+//go:embed all:invar_probe/*.py all:invar_models/*.py all:invar_offline/*.py all:invar_wheel/*.py all:invar_hook/*.py
 var FS embed.FS
 
 // Probe is the folder of FS to start Python with.
@@ -29,6 +29,9 @@ const Wheel = "invar_wheel"
 // Hook is the module that names operators when Python starts; @VENDOR@ in it
 // is to be replaced by their folder below the generation.
 const Hook = "invar_hook/_invar_hook.py"
+
+// Offline is the folder of FS that answers prompts through vllm.LLM.
+const Offline = "invar_offline"
 
 // Unpack writes the scripts below dir.
 func Unpack(dir string) error {

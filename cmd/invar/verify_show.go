@@ -68,6 +68,9 @@ func verifyText(w io.Writer, res judge.Result) {
 	for _, r := range res.Verdict.Reasons {
 		fmt.Fprintf(w, "reason       %s\n", r.Text)
 	}
+	for _, x := range res.Suspects {
+		fmt.Fprintf(w, "suspect      %s (%s)\n  try        %s\n", x.Text, x.Reference, x.Try)
+	}
 	for _, l := range res.Logs {
 		fmt.Fprintf(w, "log          %s\n", l)
 	}

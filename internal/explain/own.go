@@ -66,6 +66,8 @@ func (o *ownResult) complete(d *Diagnosis) {
 	switch {
 	case d.Verdict == Found:
 		return
+	case o.verdict(d):
+		return
 	case o.OK && o.Error == nil && len(o.bad) == 0:
 		*d = Diagnosis{Verdict: Succeeded, Lines: d.Lines, Bytes: d.Bytes}
 		return

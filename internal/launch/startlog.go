@@ -32,7 +32,7 @@ type Finding struct {
 // A Rule says what a line means.
 type Rule struct {
 	ID     string `yaml:"id"`
-	Kind   string `yaml:"kind"` // inactive, refused, preempted
+	Kind   string `yaml:"kind"` // inactive, refused, preempted, died
 	Match  string `yaml:"match"`
 	Text   string `yaml:"text"`
 	Hint   string `yaml:"hint"`
@@ -45,6 +45,7 @@ const (
 	Inactive  = "inactive"  // the server runs without the mode that was asked for
 	Refused   = "refused"   // it did not start because of the mode
 	Preempted = "preempted" // a request lost its KV and was computed again
+	Died      = "died"      // what ended a server that was running
 )
 
 var load = sync.OnceValues(func() ([]Rule, error) {
@@ -61,7 +62,7 @@ var load = sync.OnceValues(func() ([]Rule, error) {
 	}
 	for i := range f.Rules {
 		r := &f.Rules[i]
-		if !slices.Contains([]string{Inactive, Refused, Preempted}, r.Kind) {
+		if !slices.Contains([]string{Inactive, Refused, Preempted, Died}, r.Kind) {
 			return nil, fmt.Errorf("%s: rule %s: unknown kind %q", name, r.ID, r.Kind)
 		}
 		if r.re, err = regexp.Compile(r.Match); err != nil {
@@ -113,6 +114,20 @@ func (s *Server) findings() ([]Finding, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return ReadLog(f)
+}
+
+// Cause is what the log says ended the server, or nil.
+func (s *Server) Cause() *Finding {
+	found, err := s.findings()
+	if err != nil {
+		return nil
+	}
+	for _, f := range found {
+		if f.Kind == Died {
+			return &f
+		}
+	}
+	return nil
 }
 
 // Preemptions counts the log lines that tell of one. Newer vLLM writes none:

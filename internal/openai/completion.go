@@ -120,7 +120,7 @@ func decode(b []byte) (Completion, error) {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	if err := json.Unmarshal(repair(b), &out); err != nil {
+	if err := json.Unmarshal(Repair(b), &out); err != nil {
 		var syn *json.SyntaxError
 		if errors.As(err, &syn) && int(syn.Offset) >= len(b) {
 			return Completion{}, malformed("the answer is cut after %d bytes", len(b))

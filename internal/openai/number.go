@@ -13,7 +13,7 @@ type Number struct {
 	Null  bool
 }
 
-// UnmarshalJSON accepts a JSON number, null, and the quoted words that repair
+// UnmarshalJSON accepts a JSON number, null, and the quoted words that Repair
 // puts in place of NaN and Infinity.
 func (n *Number) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
@@ -39,9 +39,9 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, n.Value, 'g', -1, 64), nil
 }
 
-// repair quotes NaN and Infinity outside of strings. Python writes them bare,
+// Repair quotes NaN and Infinity outside of strings. Python writes them bare,
 // which is no JSON; dropping the answer for it would hide the defect.
-func repair(b []byte) []byte {
+func Repair(b []byte) []byte {
 	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
 		return b
 	}

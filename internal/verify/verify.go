@@ -118,8 +118,16 @@ func (v *verification) on(ctx context.Context, url, command, logName string, f f
 		step.Done("")
 		v.logs = append(v.logs, log)
 		defer s.Stop()
-		url = c.URL
+		err = v.with(ctx, c.URL, f)
+		if why := s.Cause(); why != nil && errors.Is(err, drive.ErrDied) {
+			err = fmt.Errorf("%w: %s (%s)", err, why.Text, why.Hint)
+		}
+		return err
 	}
+	return v.with(ctx, url, f)
+}
+
+func (v *verification) with(ctx context.Context, url string, f func(*connection) error) error {
 	c, err := v.connect(ctx, url)
 	if err != nil {
 		return err

@@ -111,3 +111,33 @@ func named(v judge.Verdict, what string) bool {
 	return strings.Contains(v.Sentence, what) ||
 		slices.ContainsFunc(append(slices.Clone(v.Reasons), v.Notes...), func(r judge.Reason) bool { return r.ID == what })
 }
+
+// TestSuspects: what a defect looks like is named, among others that look alike.
+func TestSuspects(t *testing.T) {
+	t.Parallel()
+	for defect, want := range map[simserver.Defect]string{
+		simserver.BatchOfOne: "mode-off", simserver.RMSNorm256: "rmsnorm-256", simserver.FA3Tile: "fa3-tile",
+		simserver.FP8Scale: "fp8-scale", simserver.RankOrder: "moe-combine", simserver.StalePrompt: "prefix-cache", simserver.TieOrder: "tie",
+	} {
+		t.Run(string(defect), func(t *testing.T) {
+			t.Parallel()
+			c := simserver.Config{Seed: 1, Defects: []simserver.Defect{defect}}
+			if defect == simserver.RankOrder {
+				c.Engines = 4
+			}
+			res, err := simulate(t, c, nil)
+			if res == nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(res.Suspects, func(s judge.Suspect) bool { return s.ID == want }) {
+				for _, w := range res.Workloads {
+					t.Log(w.Name, w.Differ, w.ByDim)
+				}
+				t.Errorf("suspects %+v, want %s", res.Suspects, want)
+			}
+			if want != "mode-off" && slices.ContainsFunc(res.Suspects, func(s judge.Suspect) bool { return s.ID == "mode-off" }) {
+				t.Error("mode-off is named for a single defect")
+			}
+		})
+	}
+}

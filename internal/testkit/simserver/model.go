@@ -36,7 +36,7 @@ func tokenID(w string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w))
 	id := int(h.Sum32() % 30000)
-	if strings.IndexFunc(w, unicode.IsLetter) < 0 || w[0] > 127 {
+	if strings.IndexFunc(w, unicode.IsLetter) < 0 && len(w) > 4 || w[0] > 127 {
 		id += outlierID
 	}
 	return id

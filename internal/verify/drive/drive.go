@@ -125,41 +125,16 @@ func (rn *running) together(ctx context.Context) error {
 		gap = rn.a.Gap
 	}
 	n := 0
-	send := func(i int, p string) bool {
+	for i, p := range rn.w.Mixed(rn.a) {
 		if n > 0 && gap > 0 && !sleep(g.ctx, gap) {
-			return false
+			break
 		}
 		n++
-		return g.run(func(ctx context.Context) error { return rn.one(ctx, i, p, nil) })
+		if !g.run(func(ctx context.Context) error { return rn.one(ctx, i, p, nil) }) {
+			break
+		}
 	}
-	rn.each(send)
 	return g.wait()
-}
-
-// each gives the prompts with the fillers spread among them; a filler has index -1.
-func (rn *running) each(send func(int, string) bool) {
-	fill := rn.w.Fillers(rn.a)
-	every := 1
-	if fill.Count > 0 {
-		every = max(rn.w.Prompts.Count/fill.Count, 1)
-	}
-	f := 0
-	for i, p := range rn.w.Prompts.All() {
-		if !send(i, p) {
-			return
-		}
-		if f < fill.Count && i%every == 0 {
-			if !send(-1, fill.At(f)) {
-				return
-			}
-			f++
-		}
-	}
-	for ; f < fill.Count; f++ {
-		if !send(-1, fill.At(f)) {
-			return
-		}
-	}
 }
 
 // arrival starts the prompts and sends the fillers when each prompt has its
@@ -185,7 +160,7 @@ func (rn *running) arrival(ctx context.Context) error {
 	}
 	decoding.Wait()
 	for _, p := range rn.w.Fillers(rn.a).All() {
-		g.run(func(ctx context.Context) error { return rn.one(ctx, -1, p, nil) })
+		g.run(func(ctx context.Context) error { return rn.one(ctx, workload.Filler, p, nil) })
 	}
 	return g.wait()
 }
@@ -205,7 +180,7 @@ func (rn *running) fill(ctx context.Context) error {
 	}
 	if rn.a.Cache == workload.FillAtOnce {
 		for _, p := range rn.w.Fillers(rn.a).All() {
-			g.run(func(ctx context.Context) error { return rn.one(ctx, -1, p, nil) })
+			g.run(func(ctx context.Context) error { return rn.one(ctx, workload.Filler, p, nil) })
 		}
 	}
 	err := g.wait()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/invar-ops/invar/internal/openai"
@@ -15,7 +16,7 @@ import (
 	"github.com/invar-ops/invar/internal/verify/workload"
 )
 
-// one sends prompt i (below 0: a filler or a writer) and keeps its answer. each
+// one sends prompt i (a filler and a writer have none) and keeps its answer. each
 // is called for every event that brought tokens.
 func (rn *running) one(ctx context.Context, i int, prompt string, each func()) error {
 	f, h := rn.fields(prompt, i)
@@ -50,7 +51,7 @@ func (rn *running) list(ctx context.Context) error {
 	for _, p := range rn.w.Fillers(rn.a).All() {
 		all = append(all, p)
 	}
-	f, h := rn.fields(all, -1)
+	f, h := rn.fields(all, workload.Filler)
 	c, err := rn.client.Complete(ctx, f, h, len(all))
 	if err != nil {
 		return rn.failed(ctx, 0, err)
@@ -87,20 +88,19 @@ func (rn *running) fields(prompt any, i int) (openai.Fields, http.Header) {
 	return f, h
 }
 
-// salt names the part of the prefix cache that a request may use.
+// salt is the salt of prompt i. Fillers of a run share one of their own.
 func (rn *running) salt(i int) string {
-	k := rn.r.Key
-	base := fmt.Sprintf("invar-%s-%s-%d-%s-%d", rn.d.Nonce, k.Role, k.Lifetime, k.Workload, k.Rank)
-	switch rn.a.Cache {
-	case workload.Warm:
-		return base
-	case workload.Apart:
-		return fmt.Sprintf("%s-%s-%d-%d", base, k.Run, k.Repeat, i)
+	base, run := Salts(rn.d.Nonce, rn.r.Key)
+	if i == workload.Filler && rn.a.Mode != workload.List {
+		run += "-filler"
 	}
-	if i == -1 && rn.a.Mode != workload.List {
-		return fmt.Sprintf("%s-%s-%d-filler", base, k.Run, k.Repeat)
-	}
-	return fmt.Sprintf("%s-%s-%d", base, k.Run, k.Repeat)
+	return rn.a.Salt(base, run, strconv.Itoa(i))
+}
+
+// Salts are the parts of the salts of a run: what all runs of the workload on
+// this start of the server share, and what is the run's own.
+func Salts(nonce string, k journal.Key) (base, run string) {
+	return fmt.Sprintf("invar-%s-%s-%d-%s-%d", nonce, k.Role, k.Lifetime, k.Workload, k.Rank), fmt.Sprintf("%s-%d", k.Run, k.Repeat)
 }
 
 // failed notes a request without an answer. What ends the verification is
@@ -163,12 +163,6 @@ func (rn *running) keep(i int, ch openai.Choice, at []float64) error {
 	if i < 0 {
 		return nil
 	}
-	rn.r.Room = rn.r.Room.Add(a.Room())
-	if a.NaN() {
-		rn.r.NaN++
-	}
-	if !a.HasIDs {
-		rn.r.NoIDs++
-	}
+	rn.r.Note(a)
 	return rn.d.Journal.Put(rn.r.Key, i, a, max(s.Logprobs, s.PromptLogprobs), at)
 }

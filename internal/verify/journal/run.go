@@ -103,3 +103,14 @@ func (r *Run) Fail(text string) {
 		r.Failures = append(r.Failures, text)
 	}
 }
+
+// Note counts what an answer tells beside its content.
+func (r *Run) Note(a answer.Answer) {
+	r.Room = r.Room.Add(a.Room())
+	if a.NaN() {
+		r.NaN++
+	}
+	if !a.HasIDs {
+		r.NoIDs++
+	}
+}

@@ -127,17 +127,16 @@ func only(engines map[string]float64, n float64) string {
 }
 
 // power says how likely a defect would have been missed. The rates are those
-// of known defects: one outcome of five repeats, one start of two.
+// of known defects: one outcome of five runs, one start of two.
 func power(f Facts, runs []*journal.Run, pairs int) []Power {
 	repeats := map[string]int{}
 	most := 0
 	for _, r := range runs {
-		id := fmt.Sprintf("%s/%s/%d", r.Workload, r.Run, r.Rank)
-		repeats[id]++
-		most = max(most, repeats[id])
+		repeats[r.Workload]++
+		most = max(most, repeats[r.Workload])
 	}
 	out := []Power{
-		{Defect: "another outcome in 20 % of the repeats", Tries: most, Miss: miss(0.2, most)},
+		{Defect: "another outcome in one of five runs", Tries: most, Miss: miss(0.2, most)},
 		{Defect: "shows in half of the starts", Tries: f.Server.Lifetimes, Miss: math.Pow(0.5, float64(f.Server.Lifetimes))},
 	}
 	if pairs > 0 {

@@ -63,7 +63,12 @@ func Judge(f Facts, runs []*journal.Run, rd Reader) (Result, error) {
 		return res, err
 	}
 	res.Verdict = verdict(f, &res, mine, compare)
-	return res, nil
+	if res.Verdict.Word != Variant {
+		return res, nil
+	}
+	var err error
+	res.Suspects, err = suspects(&res)
+	return res, err
 }
 
 func byRole(runs []*journal.Run, role string) []*journal.Run {

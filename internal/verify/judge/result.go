@@ -168,6 +168,7 @@ type Result struct {
 	Coverage  []Cover        `json:"coverage"`
 	Power     []Power        `json:"power"`
 	Control   *ControlResult `json:"control,omitempty"`
+	Suspects  []Suspect      `json:"suspects,omitempty"` // what the differences have turned out to be before
 	Logs      []string       `json:"logs,omitempty"`
 }
 

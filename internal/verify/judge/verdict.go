@@ -165,7 +165,7 @@ func invariantSentence(res *Result) string {
 		s += fmt.Sprintf(" over %d starts", n)
 	}
 	if len(res.Power) > 0 {
-		s += fmt.Sprintf("; a defect that shows in one of five repeats would have been missed with a chance of %.0f %%", 100*res.Power[0].Miss)
+		s += fmt.Sprintf("; a defect that shows in one of five runs would have been missed with a chance of %.0f %%", 100*res.Power[0].Miss)
 	}
 	var open []string
 	for _, c := range res.Coverage {

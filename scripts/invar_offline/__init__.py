@@ -1,0 +1,1 @@
+"""Sends the runs of a verification through LLM.generate; started by invar."""
