@@ -211,6 +211,19 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestHintOfTheStoreIsKept: the way out that the place of the failure knows
+// is what the user reads.
+func TestHintOfTheStoreIsKept(t *testing.T) {
+	t.Parallel()
+	prefix := t.TempDir()
+	step := shell("a", "", "rm -rf ../../store; : >../../store; : >o/a", []string{"o/a"})
+	_, err := builder(t, prefix, run.System{}, 1, step).Make(t.Context(), "a", func() {})
+	p, ok := errors.AsType[*report.Problem](err)
+	if !ok || !strings.Contains(p.Hint, "--prefix") {
+		t.Errorf("got %v, want a hint that names --prefix", err)
+	}
+}
+
 func TestJobsAtATime(t *testing.T) {
 	t.Parallel()
 	for _, jobs := range []int{1, 2} {

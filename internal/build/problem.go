@@ -22,10 +22,15 @@ func (b *Builder) problem(s plan.Step, err error) error {
 	}
 	re, ok := errors.AsType[*run.Error](err)
 	if !ok {
-		if p, ok := errors.AsType[*report.Problem](err); ok && p.Code != 0 && p.Code != report.Failed {
+		inner, ok := errors.AsType[*report.Problem](err)
+		if ok && inner.Code != 0 && inner.Code != report.Failed {
 			return err
 		}
-		return report.Problemf(report.BuildFailed, "%s failed at %s: %w", s.Stage, s.ID, err)
+		p := report.Problemf(report.BuildFailed, "%s failed at %s: %w", s.Stage, s.ID, err)
+		if ok { // its text says what was wanted; the way out goes along
+			p.Hint, p.Log, p.Tail = inner.Hint, inner.Log, inner.Tail
+		}
+		return p
 	}
 	p := report.Problemf(report.BuildFailed, "%s failed: %w at %s", s.Stage, err, s.ID) // the id as in the plan
 	p.Log, p.Tail = b.log(s), re.Tail(12)

@@ -93,10 +93,9 @@ func (s *search) archive(e entry) {
 	defer z.Close()
 	for _, f := range z.File {
 		if strings.HasPrefix(f.Name, Package+"/__init__.") || strings.HasPrefix(f.Name, Package+".py") {
-			s.found = append(s.found, Foreign{
-				Path: e.dir, What: Package + " in a zip file", Via: e.via, Wins: !e.late,
-				Stuck: "a zip file on sys.path is left alone: take " + e.dir + " off the path",
-			})
+			f := Foreign{Path: e.dir, What: Package + " in a zip file", Via: e.via, Wins: !e.late}
+			s.protect(&f, e)
+			s.found = append(s.found, f)
 			return
 		}
 	}

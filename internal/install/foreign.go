@@ -3,7 +3,6 @@ package install
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,6 +28,7 @@ type entry struct {
 	dir  string
 	via  string
 	pth  string // the .pth file that names it, "" otherwise
+	line int    // where it does, from 1
 	late bool   // after the hook
 }
 
@@ -37,6 +37,7 @@ type search struct {
 	purelib string
 	own     func(dir string) bool // belongs to an invar prefix
 	seen    map[string]bool
+	python  string // PYTHONPATH
 	late    bool
 	found   []Foreign
 }
@@ -46,8 +47,8 @@ type search struct {
 // that invar's hooks name.
 func findForeign(paths []string, purelib string, environ []string, own func(string) bool) []Foreign {
 	s := &search{purelib: real(purelib), own: own, seen: map[string]bool{}}
-	if v := run.Getenv(environ, "PYTHONPATH"); v != "" {
-		for dir := range strings.SplitSeq(v, ":") {
+	if s.python = run.Getenv(environ, "PYTHONPATH"); s.python != "" {
+		for dir := range strings.SplitSeq(s.python, ":") {
 			s.place(entry{dir: dir, via: "PYTHONPATH"})
 		}
 	}
@@ -101,7 +102,7 @@ func (s *search) follow(dir, pth string) {
 		return
 	}
 	sc := bufio.NewScanner(bytes.NewReader(b))
-	for sc.Scan() {
+	for n := 1; sc.Scan(); n++ {
 		line := strings.TrimRight(sc.Text(), " \t\r")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
@@ -112,7 +113,7 @@ func (s *search) follow(dir, pth string) {
 			if !filepath.IsAbs(to) {
 				to = filepath.Join(dir, to)
 			}
-			s.place(entry{dir: to, via: pth, pth: pth, late: s.late})
+			s.place(entry{dir: to, via: pth, pth: pth, line: n, late: s.late})
 		}
 	}
 }
@@ -170,29 +171,4 @@ func (s *search) place(e entry) {
 	}
 	s.protect(&f, e)
 	s.found = append(s.found, f)
-}
-
-// protect says when moving the files would hurt: sources that somebody works
-// on, and a .pth file that names other folders too.
-func (s *search) protect(f *Foreign, e entry) {
-	switch {
-	case e.pth != "":
-		b, _ := os.ReadFile(e.pth)
-		f.Parts = []string{e.pth}
-		if entriesOf(string(b)) > 1 {
-			f.Stuck = fmt.Sprintf("%s names other folders too: take the line %s out", e.pth, e.dir)
-		}
-	case e.via == "PYTHONPATH" && isSourceTree(e.dir):
-		f.Stuck = fmt.Sprintf("%s is a source tree: take it out of PYTHONPATH", e.dir)
-	}
-}
-
-// entriesOf counts the lines of a .pth file that do something.
-func entriesOf(pth string) (n int) {
-	for line := range strings.Lines(pth) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			n++
-		}
-	}
-	return n
 }

@@ -1,9 +1,12 @@
 package install
 
 import (
+	"archive/zip"
+	"bytes"
 	"errors"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,7 +78,23 @@ var foreignCases = []struct {
 	}},
 	{name: "PYTHONPATH", env: "/nowhere:@src", refuse: true},
 	{name: "PYTHONPATH names a source tree", site: map[string]string{"@/pyproject.toml": ""}, env: "@src", refuse: true, stuck: true},
+	{name: "PYTHONPATH names it among others", site: map[string]string{"@/setup.py": ""}, env: "/no where:@src:/else", refuse: true, stuck: true},
 	{name: "PYTHONPATH without it", env: "/nowhere:"},
+	{name: "zip on PYTHONPATH", site: map[string]string{"@/b.zip": zipped(Package + "/__init__.py")}, env: "@src/b.zip", refuse: true, stuck: true},
+	{name: "zip in a pth of its own", site: map[string]string{"a.pth": "b.zip\n", "b.zip": zipped(Package + ".py")}, refuse: true},
+	{name: "zip in a shared pth", site: map[string]string{"a.pth": "# c\n/elsewhere\nb.zip\n", "b.zip": zipped(Package + "/__init__.py")}, refuse: true, stuck: true},
+	{name: "zip of others", site: map[string]string{"a.pth": "b.zip\n", "b.zip": zipped("other/__init__.py")}},
+}
+
+// zipped is a zip file with one empty file in it.
+func zipped(name string) string {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	_, err := z.Create(name)
+	if err := errors.Join(err, z.Close()); err != nil {
+		panic(err)
+	}
+	return b.String()
 }
 
 // foreignWorld makes the Python of a case and the folder @src.
@@ -121,6 +140,12 @@ func TestForeignCopies(t *testing.T) {
 			r, err := p.Apply(t.Context(), req, b.run, b.wheel)
 			if tc.stuck {
 				refused(t, err)
+				obey(t, &req, err)
+				r, err = p.Apply(t.Context(), req, b.run, b.wheel)
+				if err != nil {
+					t.Fatalf("after what the hint says: %v", err)
+				}
+				healthyIn(t, r, req.Env)
 				return
 			}
 			if err != nil {
@@ -139,6 +164,24 @@ func TestForeignCopies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// obey does what the hint of a copy that stays says: a command behind the last
+// colon, run by the user's shell.
+func obey(t *testing.T, req *Request, err error) {
+	t.Helper()
+	p, ok := errors.AsType[*report.Problem](err)
+	if !ok {
+		t.Fatalf("got %v, want one problem", err)
+	}
+	at := strings.LastIndex(p.Hint, ": ")
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", p.Hint[at+2:]+"\nprintf %s \"${PYTHONPATH-}\"")
+	cmd.Env = append(req.Env, "PATH=/usr/bin:/bin")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("hint %q: %v\n%s", p.Hint, err, out)
+	}
+	req.Env = []string{"PYTHONPATH=" + string(out)}
 }
 
 // refused asks for exit code 3 and a text that says what to do.

@@ -97,7 +97,9 @@ func TestPythonAgreesOnWhoWins(t *testing.T) {
 			r := apply(t, p, request(py), b)
 			put(t, src, map[string]string{Package + "/__init__.py": "x = 1\n"})
 			for name, text := range tc.site {
-				if !strings.HasPrefix(name, "@/") {
+				if rest, ok := strings.CutPrefix(name, "@/"); ok {
+					put(t, src, map[string]string{rest: text})
+				} else {
 					put(t, py.Purelib, map[string]string{name: strings.ReplaceAll(text, "@src", src)})
 				}
 			}
