@@ -8,8 +8,8 @@ import (
 
 // closure lists source and every file of ours that it includes, directly or
 // not, sorted. Conditions are not followed: a header in either branch counts.
-// ok is false where an include is no plain name (a macro): then nobody knows
-// without a compiler, and the caller takes every file.
+// ok is false where a file was not looked through, or names a macro: then
+// nobody knows without a compiler, and the caller takes every file.
 //
 // A name is looked up as compilers do: beside the file that includes it, then
 // in folders, in their order. One that is found in neither belongs to the
@@ -25,10 +25,11 @@ func (f Facts) closure(source string, folders []string) (files []string, ok bool
 		}
 		seen[name] = true
 		files = append(files, name)
-		for _, in := range f.Includes[name] {
-			if in == "" {
-				return nil, false
-			}
+		included, known := f.Includes[name]
+		if !known || slices.Contains(included, "") {
+			return nil, false
+		}
+		for _, in := range included {
 			for _, dir := range append([]string{path.Dir(name)}, folders...) {
 				if found := path.Join(dir, in); f.Sources[found] != "" {
 					queue = append(queue, found)

@@ -14,6 +14,8 @@ func TestClosure(t *testing.T) {
 			"k/a.h":     {"loop.h"},
 			"k/loop.h":  {"a.h"},
 			"k/sub/b.h": {"../c.h", "c.h"}, // beside it there is none: the folders in their order
+			"k/c.h":     nil,
+			"lib/c.h":   nil,
 			"k/odd.cpp": {"a.h", ""},
 		},
 	}
@@ -25,6 +27,7 @@ func TestClosure(t *testing.T) {
 		{"k/a.cpp", []string{"k", "lib"}, []string{"k/a.cpp", "k/a.h", "k/c.h", "k/loop.h", "k/sub/b.h"}},
 		{"k/a.cpp", []string{"lib"}, []string{"k/a.cpp", "k/a.h", "k/c.h", "k/loop.h", "k/sub/b.h", "lib/c.h"}},
 		{"k/odd.cpp", []string{"k"}, nil},
+		{"k/unread.cpp", []string{"k"}, nil},
 	} {
 		got, ok := f.closure(tc.source, tc.folders)
 		if ok != (tc.want != nil) || !slices.Equal(got, tc.want) {

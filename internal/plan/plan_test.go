@@ -38,7 +38,8 @@ func facts() Facts {
 		},
 		Includes: map[string][]string{
 			"cpu/kernels/level_avx2.cpp": {"mm.h"}, "cpu/kernels/mm.h": {"invar_cpu.h", "stdint.h"},
-			"cpu/kernels/about.cpp": {"invar_cpu.h"}, "extension/csrc/gemm.cpp": {"torch/csrc/stable/tensor.h", "invar_cpu.h"},
+			"cpu/kernels/about.cpp": {"invar_cpu.h"}, "cpu/kernels/invar_cpu.h": nil, "cpu/kernels/isa.cpp": nil,
+			"extension/csrc/rows.cpp": nil, "extension/csrc/gemm.cpp": {"torch/csrc/stable/tensor.h", "invar_cpu.h"},
 		},
 	}
 }

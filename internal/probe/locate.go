@@ -11,6 +11,7 @@ import (
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/target"
 )
 
 // locate finds the receipt of the installation that is meant.
@@ -25,7 +26,7 @@ func locate(ctx context.Context, o Options) (install.Receipt, error) {
 	}
 	r, err := prefix.Current(id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, nothing(prefix, err)
+		return r, nothing(prefix, o.Target, err)
 	}
 	if err != nil {
 		return r, report.Problemf(report.CheckFailed, "probe level 1 (files) failed: %w", err).
@@ -33,7 +34,7 @@ func locate(ctx context.Context, o Options) (install.Receipt, error) {
 	}
 	if o.Target != "" && o.Target != r.Target {
 		return r, report.Problemf(report.CheckFailed, "another target is installed for %s", r.Python.Exe).
-			WithWant(o.Target, r.Target).WithHint("invar build %s", o.Target)
+			WithWant(o.Target, r.Target).WithHint("%s", buildHint(o.Target))
 	}
 	return r, nil
 }
@@ -57,7 +58,7 @@ func environment(ctx context.Context, prefix *install.Prefix, o Options) (string
 		}
 	}
 	if name == "" {
-		return "", nothing(prefix, fmt.Errorf("nothing is installed in %s", prefix.Dir))
+		return "", nothing(prefix, o.Target, fmt.Errorf("nothing is installed in %s", prefix.Dir))
 	}
 	if id, ok, err := prefix.Match(name); ok || err != nil {
 		return id, err
@@ -84,8 +85,20 @@ func installed(prefix *install.Prefix) ([]string, error) {
 	return out, nil
 }
 
-func nothing(prefix *install.Prefix, err error) error {
+func nothing(prefix *install.Prefix, name string, err error) error {
 	return report.Problemf(report.CheckFailed, "%w", err).
 		WithWant("a receipt below "+prefix.Dir+"/env", "none").
-		WithHint("%s", fmt.Sprintf("invar build --prefix %s; invar status lists what is installed", run.Quote(prefix.Dir)))
+		WithHint("%s --prefix %s; invar status lists what is installed", buildHint(name), run.Quote(prefix.Dir))
+}
+
+// buildHint is the command that makes target name, or, where this version does
+// not make it, the one that says what is missing.
+func buildHint(name string) string {
+	if name == "" {
+		return "invar build"
+	}
+	if t, err := target.Find(name); err != nil || !t.Builds() {
+		return "invar plan " + name
+	}
+	return "invar build " + name
 }

@@ -69,6 +69,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.Progress == nil {
 		o.Progress = report.Discard
 	}
+	if o.Target != "" {
+		if _, err := target.Find(o.Target); err != nil {
+			return Result{}, err
+		}
+	}
 	r, err := locate(ctx, o)
 	if err != nil {
 		return Result{}, err
