@@ -128,17 +128,18 @@ func TestToolkitTable(t *testing.T) {
 		{"13.0", 101, false},
 		{"13.0", 110, true},
 		{"13.1", 110, true},
-		{"13.2.78", 107, true},
+		{"13.2.86", 107, false},
+		{"13.5.37", 107, true},
 	} {
-		f, ok := c.toolkit(tt.version)
-		if got := slices.Contains(f.arches, tt.arch); !ok || got != tt.want {
-			t.Errorf("CUDA %s compiles sm_%d = %t, want %t (%v)", tt.version, tt.arch, got, tt.want, f.arches)
+		f, ok := c.Toolkit(tt.version)
+		if got := slices.Contains(f.Arches, tt.arch); !ok || got != tt.want {
+			t.Errorf("CUDA %s compiles sm_%d = %t, want %t (%v)", tt.version, tt.arch, got, tt.want, f.Arches)
 		}
 	}
-	if _, ok := c.toolkit("9.2"); ok {
+	if _, ok := c.Toolkit("9.2"); ok {
 		t.Error("9.2 is older than everything that is listed")
 	}
-	if f, _ := c.toolkit("13.9"); f.exact || f.Version != "13.2" {
-		t.Errorf("13.9 is judged by %s, exact %t", f.Version, f.exact)
+	if f, _ := c.Toolkit("13.9"); f.Exact || f.Version != "13.5" {
+		t.Errorf("13.9 is judged by %s, exact %t", f.Version, f.Exact)
 	}
 }

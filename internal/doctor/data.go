@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/data"
 	"github.com/invar-ops/invar/internal/version"
 )
@@ -19,7 +20,7 @@ var files embed.FS
 // its sources. Load reads what is embedded.
 type Data struct {
 	Matrix      Matrix
-	CUDA        CUDAData
+	CUDA        cuda.Known
 	Floors      Floors
 	Install     Install
 	Needs       []Need
@@ -127,7 +128,7 @@ func decode() (*Data, error) {
 		Variables []Variable `yaml:"variables"`
 	}
 	for name, into := range map[string]any{
-		"matrix": &d.Matrix, "cuda": &d.CUDA, "floors": &d.Floors, "install": &d.Install,
+		"matrix": &d.Matrix, "floors": &d.Floors, "install": &d.Install,
 		"needs": &needs, "families": &families, "environment": &env,
 	} {
 		file := "data/" + name + ".yaml"
@@ -139,6 +140,11 @@ func decode() (*Data, error) {
 			return nil, err
 		}
 	}
+	known, err := cuda.Load()
+	if err != nil {
+		return nil, err
+	}
+	d.CUDA = *known
 	d.Needs, d.Families, d.Environment = needs.Needs, families.Families, env.Variables
 	return &d, d.check()
 }
@@ -148,9 +154,6 @@ func decode() (*Data, error) {
 func (d *Data) check() error {
 	if err := d.Matrix.check(); err != nil {
 		return fmt.Errorf("matrix.yaml: %w", err)
-	}
-	if err := d.CUDA.check(); err != nil {
-		return fmt.Errorf("cuda.yaml: %w", err)
 	}
 	for _, n := range d.Needs {
 		if _, ok := judges[n.Kind]; !ok || n.Source == "" || !slices.Contains([]string{"fail", "warn"}, n.Level) {

@@ -32,7 +32,7 @@ func (j *judge) wantedCUDA() string {
 }
 
 func (j *judge) compilerHint() string {
-	return j.d.CUDA.compilerHint(j.wantedCUDA(), j.f.Python.installer())
+	return j.d.CUDA.CompilerHint(j.wantedCUDA(), j.f.Python.installer())
 }
 
 func judgeNVCC(j *judge, n Need) Finding {
@@ -100,7 +100,7 @@ func base(p string) string { return p[strings.LastIndex(p, "/")+1:] }
 func judgeNVIDIADriver(j *judge, n Need) Finding {
 	f := n.finding()
 	want := j.wantedCUDA()
-	facts, known := j.d.CUDA.toolkit(want)
+	facts, known := j.d.CUDA.Toolkit(want)
 	if known {
 		f.Want = facts.Driver + " (CUDA " + want + ")"
 	}
@@ -192,7 +192,7 @@ func (j *judge) torchAgainst(t Toolkit) []Finding {
 // second; where they disagree both are shown.
 func (j *judge) hostCompiler(t Toolkit) []Finding {
 	c := j.f.Compiler
-	facts, ok := j.d.CUDA.toolkit(t.Version)
+	facts, ok := j.d.CUDA.Toolkit(t.Version)
 	if c.Path == "" || c.Version == "" || (!ok && t.GCCMax == 0) {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (j *judge) listed() []int {
 }
 
 func (j *judge) archAgainst(t Toolkit) []Finding {
-	facts, ok := j.d.CUDA.toolkit(t.Version)
+	facts, ok := j.d.CUDA.Toolkit(t.Version)
 	if !ok {
 		return nil
 	}
@@ -268,8 +268,8 @@ func (j *judge) archAgainst(t Toolkit) []Finding {
 	for _, arch := range slices.Compact(all) {
 		f := j.versions("nvcc-arch", "nvcc and sm_"+itoa(arch), "a toolkit that compiles sm_"+itoa(arch), "CUDA release notes", false)
 		f.Got = "CUDA " + t.Version
-		switch with := j.d.CUDA.forArch(arch); {
-		case slices.Contains(facts.arches, arch):
+		switch with := j.d.CUDA.ForArch(arch); {
+		case slices.Contains(facts.Arches, arch):
 		case len(with) == 0:
 			f = f.unclear("sm_" + itoa(arch) + " is in no toolkit that is listed (newest " + j.d.CUDA.Toolkits[len(j.d.CUDA.Toolkits)-1].Version + ")")
 		default:
@@ -291,7 +291,7 @@ func (j *judge) torchWheel() []Finding {
 		return nil
 	}
 	var out []Finding
-	for _, w := range j.d.CUDA.wheels(p.Torch.Version) {
+	for _, w := range j.d.CUDA.WheelsOf(p.Torch.Version) {
 		if w.CUDA != cuda.Base(2) || len(w.Arches) == 0 {
 			continue
 		}

@@ -1,15 +1,41 @@
-package doctor
+package cuda
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/invar-ops/invar/internal/data"
 	"github.com/invar-ops/invar/internal/version"
 )
 
-// CUDAData is what is known about CUDA toolkits and the wheels of torch.
-type CUDAData struct {
+//go:embed all:data
+var files embed.FS
+
+// Load is the embedded data about toolkits, decoded and checked once. It is
+// shared: do not change it.
+func Load() (*Known, error) { return loadOnce() }
+
+var loadOnce = sync.OnceValues(func() (*Known, error) {
+	var k Known
+	if err := decode("toolkits.yaml", &k); err != nil {
+		return nil, err
+	}
+	return &k, k.Check()
+})
+
+func decode(name string, into any) error {
+	b, err := files.ReadFile("data/" + name)
+	if err != nil {
+		return err
+	}
+	return data.Decode("internal/cuda/data/"+name, b, into)
+}
+
+// Known is what is known about CUDA toolkits and the wheels of torch.
+type Known struct {
 	Sources []struct {
 		Fact string `yaml:"fact"`
 		From string `yaml:"from"`
@@ -28,8 +54,8 @@ type ToolkitFacts struct {
 	GCC     string `yaml:"gcc"`
 	Clang   string `yaml:"clang"`
 
-	arches []int // sums of the above
-	exact  bool  // the toolkit asked for is listed itself
+	Arches []int `yaml:"-"` // sums of the above
+	Exact  bool  `yaml:"-"` // the toolkit asked for is listed itself
 }
 
 // A TorchWheel is one build of torch on its own index.
@@ -47,7 +73,8 @@ type CompilerWay struct {
 	Source  string `yaml:"source"`
 }
 
-func (c CUDAData) check() error {
+// Check finds what a decoder cannot: versions out of order, ranges that do not parse.
+func (c Known) Check() error {
 	last := version.Version{}
 	for _, t := range c.Toolkits {
 		v, err := version.Parse(version.CUDA, t.Version)
@@ -73,9 +100,9 @@ func (c CUDAData) check() error {
 	return nil
 }
 
-// toolkit is what is known about version v: the newest listed one that is not
+// Toolkit is what is known about version v: the newest listed one that is not
 // newer than v, with the architectures added up.
-func (c CUDAData) toolkit(v string) (ToolkitFacts, bool) {
+func (c Known) Toolkit(v string) (ToolkitFacts, bool) {
 	got, err := version.Parse(version.CUDA, v)
 	if err != nil {
 		return ToolkitFacts{}, false
@@ -88,25 +115,25 @@ func (c CUDAData) toolkit(v string) (ToolkitFacts, bool) {
 			break
 		}
 		arches = append(slices.DeleteFunc(arches, func(a int) bool { return slices.Contains(t.Drop, a) }), t.Add...)
-		best, best.exact = t, at.Base(2) == got.Base(2)
+		best, best.Exact = t, at.Base(2) == got.Base(2)
 	}
-	best.arches = slices.Sorted(slices.Values(arches))
+	best.Arches = slices.Sorted(slices.Values(arches))
 	return best, best.Version != ""
 }
 
-// forArch lists the toolkits that compile for the architecture.
-func (c CUDAData) forArch(arch int) []string {
+// ForArch lists the toolkits that compile for the architecture.
+func (c Known) ForArch(arch int) []string {
 	var out []string
 	for _, t := range c.Toolkits {
-		if f, ok := c.toolkit(t.Version); ok && slices.Contains(f.arches, arch) {
+		if f, ok := c.Toolkit(t.Version); ok && slices.Contains(f.Arches, arch) {
 			out = append(out, t.Version)
 		}
 	}
 	return out
 }
 
-// wheels are the builds of torch's release.
-func (c CUDAData) wheels(torch string) []TorchWheel {
+// WheelsOf are the builds of torch's release.
+func (c Known) WheelsOf(torch string) []TorchWheel {
 	v, err := version.Parse(version.PEP440, torch)
 	if err != nil {
 		return nil
@@ -120,8 +147,8 @@ func (c CUDAData) wheels(torch string) []TorchWheel {
 	return out
 }
 
-// compilerHint is how a compiler for CUDA minor ("13.2") is had.
-func (c CUDAData) compilerHint(minor, install string) string {
+// CompilerHint is how a compiler for CUDA minor ("13.2") is had.
+func (c Known) CompilerHint(minor, install string) string {
 	got, err := version.Parse(version.CUDA, minor)
 	if err != nil {
 		return ""
