@@ -12,5 +12,6 @@ import "embed"
 //go:embed refused.yaml chips/*.yaml */target.yaml */sources.yaml
 //go:embed vllm/*.yaml vllm/*.lock
 //go:embed all:cpu/kernels
+//go:embed cuda/embed.S all:cuda/kernels
 //go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops
 var FS embed.FS

@@ -56,7 +56,30 @@ func load(root fs.FS) ([]Target, error) {
 		}
 		all = append(all, t)
 	}
+	for i := range all {
+		if err := include(&all[i], all); err != nil {
+			return nil, err
+		}
+	}
 	return all, nil
+}
+
+// include gives t the stages of the target that it includes. The run package
+// keeps its own name.
+func include(t *Target, all []Target) error {
+	if t.Includes == "" {
+		return nil
+	}
+	for _, base := range all {
+		if base.Name != t.Includes {
+			continue
+		}
+		name := t.Stage1.Package
+		t.Stage1, t.Stage2, t.Contract = base.Stage1, base.Stage2, base.Contract
+		t.Stage1.Package = name
+		return nil
+	}
+	return fmt.Errorf("targets/%s: includes %q, which is no target", t.Name, t.Includes)
 }
 
 // Decode reads one target.yaml and checks what a decoder cannot.
@@ -82,6 +105,9 @@ func check(t Target) error {
 		if _, err := regexp.Compile(c.Pattern); err != nil {
 			return fmt.Errorf("chips: pattern %q: %w", c.Pattern, err)
 		}
+	}
+	if err := t.CUDA.check(); err != nil {
+		return fmt.Errorf("cuda: %w", err)
 	}
 	var names []string
 	for _, o := range t.Operators {
