@@ -17,6 +17,7 @@ func buildCommand() *cli.Command {
 		UsageText: "invar build                       what this host has\n" +
 			"invar build cpu --jobs 2          one target, two compiles at a time\n" +
 			"invar build --python .venv        into that environment\n" +
+			"invar build cuda --arch 8.0,9.0   for GPUs that need not be here\n" +
 			"invar build cpu --dry-run         show the plan, change nothing",
 		ArgsUsage: "[TARGET]",
 		Flags: append(append(planFlags(), releaseFlags()...),
@@ -39,6 +40,9 @@ func planFlags() []cli.Flag {
 		&cli.StringFlag{Name: "torch", Usage: "requirement `SPEC` of torch for an environment that invar makes, as torch==2.10.0"},
 		&cli.StringFlag{Name: "torch-index", EnvVars: []string{"INVAR_TORCH_INDEX"}, Usage: "package index `URL` for that torch"},
 		&cli.StringFlag{Name: "wheelhouse", EnvVars: []string{"INVAR_WHEELHOUSE"}, Usage: "folder `DIR` with wheels"},
+		&cli.StringFlag{Name: "arch", EnvVars: []string{"INVAR_CUDA_ARCH"}, Usage: "GPU architectures `LIST` of the target cuda, as 8.0,9.0,12.0 or 9.0a, 12.0f, 8.0+PTX, Hopper"},
+		&cli.StringFlag{Name: "cuda-home", Usage: "CUDA toolkit in `DIR` (default CUDA_HOME, CUDA_PATH, PATH, /usr/local/cuda*, the chosen Python)"},
+		&cli.BoolFlag{Name: "install-toolkit", Usage: "put a CUDA toolkit that matches torch into invar's own folder, from compiler wheels"},
 		&cli.BoolFlag{Name: "offline", EnvVars: []string{"INVAR_OFFLINE"}, Usage: "use no network"},
 	}
 }
@@ -49,6 +53,7 @@ func planOptions(c *cli.Context) (invar.Options, error) {
 		TorchIndex: c.String("torch-index"), Wheelhouse: c.String("wheelhouse"), Offline: c.Bool("offline"),
 		Jobs: c.Int("jobs"), Replace: c.Bool("replace"), TakeOver: c.Bool("take-over"),
 		NoWait: c.Bool("no-wait"), Force: c.Bool("force"),
+		CUDA: invar.CUDAOptions{Arch: c.String("arch"), Home: c.String("cuda-home"), InstallToolkit: c.Bool("install-toolkit")},
 	}
 	if o.Jobs < 0 {
 		return o, report.Usagef("--jobs %d: want 1 or more", o.Jobs)
@@ -56,6 +61,9 @@ func planOptions(c *cli.Context) (invar.Options, error) {
 	var err error
 	if o.Release, err = releaseOptions(c); err != nil {
 		return o, err
+	}
+	if o.CUDA.Home != "" {
+		o.CUDA.Home = absolute(o.CUDA.Home)
 	}
 	if o.Wheelhouse != "" {
 		o.Wheelhouse = absolute(o.Wheelhouse)
@@ -84,7 +92,7 @@ func runBuild(c *cli.Context) error {
 	if c.Bool("json") {
 		return printed(c, "build", res, err)
 	}
-	showBuild(c.App.Writer, res)
+	showBuild(c.App.Writer, res, err)
 	return err
 }
 

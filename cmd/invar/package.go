@@ -22,7 +22,7 @@ func packageCommand() *cli.Command {
 		UsageText: "invar package inspect ops.run\ninvar package verify ops.run\n" +
 			"invar package extract ops.run --dir ops\ninvar package diff old.run new.run",
 		Subcommands: []*cli.Command{
-			inspectPackage(), verifyPackage(), extractPackage(), diffPackages(), packCommand(), wheelCommand(),
+			inspectPackage(), verifyPackage(), extractPackage(), diffPackages(), packCommand(), wheelCommand(), proveCommand(),
 		},
 	}
 }

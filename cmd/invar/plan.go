@@ -72,6 +72,13 @@ func writePlan(w io.Writer, s invar.Session, p plan.Plan, why bool) {
 		fmt.Fprintf(w, "python    %s (%s), torch %s: %s\n", p.Python.Exe, p.Python.Version, p.Python.Torch.Version, p.Python.Why)
 	}
 	fmt.Fprintf(w, "compiler  %s\n", p.Compiler.Banner)
+	if c := p.CUDA; c != nil {
+		fmt.Fprintf(w, "toolkit   CUDA %s at %s (%s)\n", c.Version, c.Toolkit, c.From)
+		if c.Shim != "" {
+			fmt.Fprintf(w, "          %s; links for other builds in %s\n", c.ShimWhy, c.Shim)
+		}
+		fmt.Fprintf(w, "GPUs      %s (%s)\n", strings.Join(c.Arches, ", "), c.Why)
+	}
 	fmt.Fprintf(w, "prefix    %s\n", p.Prefix)
 	last := s.LastPlan(p)
 	for _, st := range p.Steps {
@@ -83,6 +90,10 @@ func writePlan(w io.Writer, s invar.Session, p plan.Plan, why bool) {
 			fmt.Fprintf(w, "          $ %s\n", commandText(st.Argv))
 		case st.Kind == plan.Env:
 			for _, argv := range p.Recipe.Commands(p.Recipe.Index) {
+				fmt.Fprintf(w, "          $ %s\n", commandText(argv))
+			}
+		case st.Kind == plan.Toolkit:
+			for _, argv := range p.CUDA.Recipe.Commands() {
 				fmt.Fprintf(w, "          $ %s\n", commandText(argv))
 			}
 		case len(st.Outputs) > 0:

@@ -12,7 +12,7 @@ import (
 )
 
 // showBuild prints the result of a build that worked; what failed is told by its error.
-func showBuild(w io.Writer, r invar.BuildResult) {
+func showBuild(w io.Writer, r invar.BuildResult, err error) {
 	if r.UpToDate {
 		fmt.Fprintf(w, "%s is up to date: generation %d, probed %s (inputs unchanged: invar plan --why). %s\n",
 			r.Target, r.Receipt.Generation, ago(time.Since(r.Probed)), elapsed(r.Elapsed))
@@ -24,7 +24,7 @@ func showBuild(w io.Writer, r invar.BuildResult) {
 	for _, line := range r.Probe.Summary {
 		fmt.Fprintf(w, "%-9s %s\n", "", line)
 	}
-	if r.Probe.Proved > 0 {
+	if r.Probe.Proved > 0 && err == nil {
 		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  %s\n",
 			commandText([]string{r.Receipt.Python.Exe}), undo(r.Receipt, os.Environ(), shared(r.Receipt.Prefix)))
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -32,6 +33,8 @@ type Builder struct {
 	slots   *semaphore.Weighted
 	tick    func()
 	jobs    int
+	weight  atomic.Int64 // slots that one process takes; grows when memory runs out
+	note    func(string)
 
 	mu    sync.Mutex
 	steps map[string]*task
@@ -45,7 +48,8 @@ type Options struct {
 	Env     []string // PATH and TMPDIR are taken from it
 	Sources fs.FS    // targets.FS
 	LogDir  string
-	Jobs    int // processes at a time
+	Jobs    int          // processes at a time
+	Note    func(string) // told when a build goes on with less than it was given; may be nil
 }
 
 // A task is one step under way or done.
@@ -72,10 +76,16 @@ func New(o Options) (*Builder, error) {
 	}
 	env := run.Pick(o.Env, "PATH")
 	// Compilers write scratch files; they go where ours go and away with them.
-	return &Builder{
+	b := &Builder{
 		plan: o.Plan, store: o.Store, runner: o.Runner, sources: o.Sources, logDir: o.LogDir, work: work,
 		env: append(env, "TMPDIR="+work), jobs: max(1, o.Jobs), slots: semaphore.NewWeighted(int64(max(1, o.Jobs))), steps: map[string]*task{},
-	}, nil
+		note: o.Note,
+	}
+	if b.note == nil {
+		b.note = func(string) {}
+	}
+	b.weight.Store(1)
+	return b, nil
 }
 
 // Close removes the scratch folder.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/invar-ops/invar/internal/elffile"
 	"github.com/invar-ops/invar/internal/plan"
@@ -38,11 +39,17 @@ func WriteRunPackage(ctx context.Context, work string, spec plan.PackSpec, dir s
 	if err != nil {
 		return runpkg.Result{}, err
 	}
+	extra := map[string]json.RawMessage{"target": target}
+	if spec.Proof != "" {
+		if extra["cuda"], err = os.ReadFile(filepath.Join(work, spec.Proof)); err != nil {
+			return runpkg.Result{}, err
+		}
+	}
 	return runpkg.Write(ctx, filepath.Join(dir, runpkg.FileName(spec.Name, spec.Version, spec.Platform)), runpkg.Spec{
 		Manifest: runpkg.Manifest{
 			Name: spec.Name, Version: spec.Version, Platform: spec.Platform, Contract: spec.Contract,
 			Operators: spec.Operators, ISALevels: spec.Levels, Compiler: spec.Compiler, SourceDigest: spec.SourceDigest,
-			Extra: map[string]json.RawMessage{"target": target},
+			Extra: extra,
 		},
 		Tree: os.DirFS(tree),
 	})
@@ -69,19 +76,20 @@ func WriteWheel(ctx context.Context, work string, spec plan.WheelSpec, dir strin
 		return wheel.Built{}, err
 	}
 	var layers []wheel.Layer
-	var library string
+	var libraries []*elffile.File
 	for _, f := range spec.Files {
 		layers = append(layers, wheel.Layer{FS: root, From: f.From, To: f.To})
-		if f.To == spec.Library {
-			library = f.From
+		if !strings.HasSuffix(f.To, ".so") {
+			continue
 		}
-	}
-	elf, err := elffile.Read(filepath.Join(work, library))
-	if err != nil {
-		return wheel.Built{}, err
+		elf, err := elffile.Read(filepath.Join(work, f.From))
+		if err != nil {
+			return wheel.Built{}, err
+		}
+		libraries = append(libraries, elf)
 	}
 	// torch brings its own libraries; a wheel that depends on torch may name them.
-	platform, err := wheel.PlatformOf([]*elffile.File{elf}, "libtorch_cpu.so", "libtorch.so", "libc10.so")
+	platform, err := wheel.PlatformOf(libraries, "libtorch_cpu.so", "libtorch_cuda.so", "libtorch.so", "libc10.so", "libc10_cuda.so")
 	if err != nil {
 		return wheel.Built{}, err
 	}

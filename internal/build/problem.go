@@ -38,9 +38,9 @@ func (b *Builder) problem(s plan.Step, err error) error {
 	if p.Rule == DiskFull {
 		b.full(p)
 	}
-	if p.Cause == "" && re.Result.Signal == 9 {
-		p.Cause = fmt.Sprintf("the kernel killed it, most often because memory ran out (%d jobs at a time)", b.jobs)
-		p.Hint = "invar build --jobs 1"
+	if p.Cause == "" && killed(err) {
+		p.Cause = fmt.Sprintf("the kernel killed it, most often because memory ran out (alone, after %d at a time)", b.jobs)
+		p.Hint = "give the machine or the container more memory"
 	}
 	return p
 }

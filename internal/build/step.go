@@ -20,10 +20,6 @@ func contextEnded(err error) bool {
 
 // carryOut runs one step in the scratch folder and records what it made.
 func (b *Builder) carryOut(ctx context.Context, s plan.Step, needs []*task) (store.Action, error) {
-	if err := b.slots.Acquire(ctx, 1); err != nil {
-		return store.Action{}, context.Cause(ctx)
-	}
-	defer b.slots.Release(1)
 	if err := b.stage(s, needs); err != nil {
 		return store.Action{}, err
 	}
@@ -32,11 +28,13 @@ func (b *Builder) carryOut(ctx context.Context, s plan.Step, needs []*task) (sto
 	outputs := s.Outputs
 	switch s.Kind {
 	case plan.Run:
-		err = b.process(ctx, s)
+		err = b.narrowing(ctx, s)
+	case plan.Prove:
+		err = b.slot(ctx, 1, func() error { return b.prove(ctx, s) })
 	case plan.Pack:
-		err = b.pack(ctx, s)
+		err = b.slot(ctx, 1, func() error { return b.pack(ctx, s) })
 	case plan.Wheel:
-		outputs, err = b.wheel(ctx, s)
+		err = b.slot(ctx, 1, func() error { outputs, err = b.wheel(ctx, s); return err })
 	default:
 		err = errors.New("no artifact step: " + string(s.Kind))
 	}
@@ -51,6 +49,15 @@ func (b *Builder) carryOut(ctx context.Context, s plan.Step, needs []*task) (sto
 		a.Outputs[o] = obj
 	}
 	return a, b.store.Record(a)
+}
+
+// slot runs work when a slot is free.
+func (b *Builder) slot(ctx context.Context, weight int64, work func() error) error {
+	if err := b.slots.Acquire(ctx, weight); err != nil {
+		return context.Cause(ctx)
+	}
+	defer b.slots.Release(weight)
+	return work()
 }
 
 func (b *Builder) process(ctx context.Context, s plan.Step) error {

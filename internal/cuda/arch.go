@@ -56,7 +56,7 @@ func (a Arch) RunsOn(device int) bool {
 	return device/10 == a.CC/10 && device >= a.CC
 }
 
-// Devices lists those of devices that none of arches runs on.
+// Unserved lists those of devices that none of arches runs on.
 func Unserved(arches []Arch, devices []int) []int {
 	var out []int
 	for _, d := range devices {

@@ -22,13 +22,14 @@ func (j *judge) toolkit() (Toolkit, bool) {
 	return Toolkit{}, false
 }
 
-// wantedCUDA is the CUDA of the installed torch, else the newest listed one.
+// wantedCUDA is the CUDA of the installed torch, else the newest that a listed
+// torch comes with.
 func (j *judge) wantedCUDA() string {
 	if v := j.f.Python.CUDA; v != "" {
 		return v
 	}
-	all := j.d.CUDA.Toolkits
-	return all[len(all)-1].Version
+	all := j.d.CUDA.Wheels
+	return all[len(all)-1].CUDA
 }
 
 func (j *judge) compilerHint() string {

@@ -288,7 +288,7 @@ func TestDataIsStrict(t *testing.T) {
 	if d.check() == nil {
 		t.Error("a variable without a source was accepted")
 	}
-	for name := range map[string]bool{"matrix": true, "cuda": true, "floors": true, "install": true, "needs": true, "families": true, "environment": true} {
+	for name := range map[string]bool{"matrix": true, "floors": true, "install": true, "needs": true, "families": true, "environment": true} {
 		if _, err := files.ReadFile(filepath.Join("data", name+".yaml")); err != nil {
 			t.Error(err)
 		}

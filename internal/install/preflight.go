@@ -78,7 +78,7 @@ func (tx *Tx) checkFlavour(*preflight) ([]report.Requirement, error) {
 	if tx.previous != 0 {
 		// A receipt that cannot be read says nothing; check and status report it.
 		r, err := tx.e.readReceipt(tx.previous)
-		if err == nil && r.Flavour != want {
+		if err == nil && r.Flavour != want && !slices.Contains(tx.req.Bundle.Supersedes, r.Flavour) {
 			return []report.Requirement{{
 				Name: "this Python holds another flavour of " + Package,
 				Want: "none, or the flavour " + want, Got: fmt.Sprintf("%s (generation %d, target %s)", r.Flavour, r.Generation, r.Target),

@@ -23,6 +23,7 @@ type Bundle struct {
 	Wheel       Artifact
 	Fingerprint string // of the plan that made the bundle
 	Contract    string
+	Supersedes  []string // flavours that this one holds, too: it takes their place unasked
 }
 
 // A Request says what to install, for which Python and what may be replaced.
@@ -35,6 +36,7 @@ type Request struct {
 	Startup  bool     // a module runs when Python starts: see PutStartup
 	Vendor   *Vendor  // also linked into CANN's tree; nil is not
 	Invar    string   // version of invar
+	GPUs     []int    // compute capabilities of the devices of this host, where GPU code is installed
 }
 
 // A Tx is one installation under way. Nothing that a Python sees changes
@@ -140,6 +142,9 @@ func (tx *Tx) InstallOps(ctx context.Context, path string) error {
 		return err
 	}
 	defer pkg.Close()
+	if err := checkGPUs(pkg.Manifest, tx.req.GPUs); err != nil {
+		return err
+	}
 	if _, err := pkg.Extract(ctx, tx.OpsDir(), runpkg.Options{}); err != nil {
 		return store.Explain(err, "prefix "+tx.p.Dir)
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/invar-ops/invar/internal/build"
+	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/probe"
@@ -56,6 +58,12 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 	if p, err = s.environment(ctx, p, o); err != nil {
 		return res, err
 	}
+	if p, err = s.toolkit(ctx, p, o); err != nil {
+		return res, withState(err, s.activeState(p))
+	}
+	if err := s.shim(p); err != nil {
+		return res, err
+	}
 	quiet := s // what is not whole was said above
 	quiet.Progress = report.Discard
 	if done, ok := quiet.upToDate(ctx, p, o); ok {
@@ -70,6 +78,9 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 		return res, withState(err, s.activeState(p))
 	}
 	s.savePlan(p)
+	if p.CUDA != nil {
+		cuda.Remember(s.Prefix, p.CUDA.Toolkit)
+	}
 	err = s.prove(ctx, prefix, p, &res)
 	res.Elapsed = time.Since(start)
 	return res, err
@@ -78,6 +89,10 @@ func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 // announce shows what was found and chosen, before anything is done.
 func (s Session) announce(p plan.Plan) {
 	s.Progress.Note(fmt.Sprintf("target    %s, because %s", p.Target, p.Why))
+	if c := p.CUDA; c != nil {
+		s.Progress.Note(fmt.Sprintf("toolkit   CUDA %s at %s (%s)", c.Version, c.Toolkit, c.From))
+		s.Progress.Note(fmt.Sprintf("GPUs      %s (%s)", strings.Join(c.Arches, ", "), c.Why))
+	}
 	if p.Recipe != nil {
 		s.Progress.Note(fmt.Sprintf("python    %s; making %s", p.Recipe.Reason(), p.Recipe.Dir))
 		return
@@ -118,10 +133,17 @@ func (s Session) environment(ctx context.Context, p plan.Plan, o Options) (plan.
 // starts when stage 1 is in place.
 func (s Session) install(ctx context.Context, prefix *install.Prefix, p plan.Plan, o Options) (install.Receipt, error) {
 	var none install.Receipt
-	tx, err := prefix.Begin(ctx, install.Request{
+	req := install.Request{
 		Bundle: install.Bundle{Target: p.Target, Flavour: p.Flavour, Fingerprint: p.Fingerprint, Contract: p.Contract},
 		Python: p.Python, Replace: o.Replace, TakeOver: o.TakeOver, Env: s.Env, Invar: s.Version,
-	})
+	}
+	if p.Includes != "" {
+		req.Bundle.Supersedes = []string{p.Includes}
+	}
+	if p.CUDA != nil {
+		req.GPUs = p.CUDA.GPUs
+	}
+	tx, err := prefix.Begin(ctx, req)
 	if err != nil {
 		return none, err
 	}
@@ -131,7 +153,7 @@ func (s Session) install(ctx context.Context, prefix *install.Prefix, p plan.Pla
 		return none, err
 	}
 	b, err := build.New(build.Options{
-		Plan: p, Store: st, Runner: s.Runner, Env: s.Env, Sources: targets.FS, LogDir: s.LogDir(), Jobs: s.jobs(ctx, o),
+		Plan: p, Store: st, Runner: s.Runner, Env: s.Env, Sources: targets.FS, LogDir: s.LogDir(), Jobs: s.jobs(ctx, o, p), Note: s.Progress.Note,
 	})
 	if err != nil {
 		return none, err

@@ -39,8 +39,10 @@ func (s Session) gather(ctx context.Context, t target.Target, arch string, o Opt
 	if err := s.gatherRelease(ctx, t, &f, o); err != nil {
 		return f, err
 	}
-	f.Sources, f.Includes, err = sources(targets.FS)
-	return f, err
+	if f.Sources, f.Includes, err = sources(targets.FS); err != nil {
+		return f, err
+	}
+	return f, s.gatherCUDA(ctx, t, &f, o)
 }
 
 // gatherBase finds what an environment can be made from: the interpreter that

@@ -29,6 +29,7 @@ type Options struct {
 	NoWait     bool
 	Force      bool // build and install although nothing changed
 	Release    ReleaseOptions
+	CUDA       CUDAOptions
 }
 
 // Plan says what Build would do, and runs nothing that changes the host.

@@ -144,7 +144,7 @@ func (b *release) preflight(ctx context.Context) error {
 		return err
 	}
 	// Memory a job is a fact of the target: these headers take more than others.
-	if b.jobs = b.Session.jobs(ctx, b.o); b.o.Jobs == 0 && res.Jobs != nil {
+	if b.jobs = b.Session.jobs(ctx, b.o, b.p); b.o.Jobs == 0 && res.Jobs != nil {
 		b.jobs = res.Jobs.Recommended
 	}
 	var all []report.Requirement

@@ -10,6 +10,7 @@ import (
 	"github.com/invar-ops/invar/internal/host"
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/plan"
+	"github.com/invar-ops/invar/internal/target"
 )
 
 // finals are the steps whose output is the artifact of a stage.
@@ -46,7 +47,7 @@ func contents(p plan.Plan, stage string) (string, int64) {
 			continue
 		}
 		switch st.Kind {
-		case plan.Run, plan.Pack, plan.Wheel:
+		case plan.Run, plan.Pack, plan.Wheel, plan.Prove:
 			n++
 		default:
 			continue
@@ -69,7 +70,7 @@ const bytesPerJob = 1 << 30
 
 // jobs is how many compiles run at a time: --jobs, else what processors and
 // memory of this machine and its cgroup allow.
-func (s Session) jobs(ctx context.Context, o Options) int {
+func (s Session) jobs(ctx context.Context, o Options, p plan.Plan) int {
 	if o.Jobs > 0 {
 		return o.Jobs
 	}
@@ -87,9 +88,17 @@ func (s Session) jobs(ctx context.Context, o Options) int {
 		memory = l
 	}
 	if memory > 0 {
-		n = min(n, max(1, int(memory/bytesPerJob)))
+		n = min(n, max(1, int(memory/jobBytes(p))))
 	}
 	return n
+}
+
+// jobBytes is what one compile of the plan's target may take.
+func jobBytes(p plan.Plan) int64 {
+	if t, err := target.Find(p.Target); err == nil && t.CUDA != nil && t.CUDA.JobBytes > bytesPerJob {
+		return t.CUDA.JobBytes
+	}
+	return bytesPerJob
 }
 
 // activeState names the generation that stays when a build fails.

@@ -11,10 +11,12 @@ import (
 // Verdict says in words whether build would run step st of p, and because of what.
 func (s Session) Verdict(p plan.Plan, st plan.Step, last *plan.Plan) string {
 	switch st.Kind {
-	case plan.Run, plan.Pack, plan.Wheel:
+	case plan.Run, plan.Pack, plan.Wheel, plan.Prove:
 		return s.artifactVerdict(st, last)
 	case plan.Env:
 		return "runs: no Python with torch was found"
+	case plan.Toolkit:
+		return "runs: --install-toolkit, and the toolkit is not there yet"
 	case plan.ProbeIt:
 		return "runs whenever something was installed"
 	}

@@ -25,6 +25,7 @@ type Facts struct {
 	Includes        map[string][]string // path below targets/ to the names that it includes; "" is one that only a compiler knows
 	Wheelhouse      python.Wheelhouse   // the folder that was given with wheels; zero when none was
 	Release         *Release            // of targets whose operators are released
+	CUDA            *CUDAFacts          // of a target with a GPU part
 }
 
 // Options are the user's choices.
@@ -43,7 +44,7 @@ type Options struct {
 // planned all the same.
 func Make(t target.Target, f Facts, o Options) (Plan, error) {
 	p := Plan{
-		Target: t.Name, Why: o.Why, Flavour: t.Flavour, Contract: t.Contract, Arch: f.Arch,
+		Target: t.Name, Why: o.Why, Flavour: t.Flavour, Includes: t.Includes, Contract: t.Contract, Arch: f.Arch,
 		Prefix: o.Prefix, Python: f.Python, Compiler: f.Compiler,
 	}
 	if !f.Python.HasTorch() && len(t.Python.Install) > 0 {
@@ -52,6 +53,9 @@ func Make(t target.Target, f Facts, o Options) (Plan, error) {
 		p.Python = r.Result()
 	}
 	p.Release = f.Release
+	if t.CUDA != nil && f.CUDA != nil {
+		p.CUDA = cudaPlan(*f.CUDA, o.Prefix)
+	}
 	p.Requirements = requirements(t, f, p)
 	if t.Builds() {
 		p.Steps = steps(t, f, o, p)

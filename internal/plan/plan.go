@@ -13,6 +13,7 @@ import (
 // Stages, in the order in which a build goes through them.
 const (
 	StagePython  = "python"
+	StageToolkit = "toolkit"
 	Stage1       = "stage 1"
 	Stage2       = "stage 2"
 	StageInstall = "install"
@@ -29,6 +30,8 @@ const (
 	Env     Kind = "environment" // make a Python environment
 	Pack    Kind = "pack"        // write a run package
 	Wheel   Kind = "wheel"       // write a wheel
+	Prove   Kind = "proof"       // look into GPU machine code
+	Toolkit Kind = "toolkit"     // make a CUDA toolkit of invar's own
 	Ops     Kind = "install-ops" // put a run package into the new generation
 	Site    Kind = "install-site"
 	Commit  Kind = "commit" // receipt and switch
@@ -63,6 +66,7 @@ type Plan struct {
 	Target       string               `json:"target"`
 	Why          string               `json:"why"` // how the target was chosen
 	Flavour      string               `json:"flavour"`
+	Includes     string               `json:"includes,omitempty"` // target whose operators are in this one, too
 	Contract     string               `json:"contract"`
 	Arch         string               `json:"arch"`
 	Prefix       string               `json:"prefix"`
@@ -70,6 +74,7 @@ type Plan struct {
 	Recipe       *python.Recipe       `json:"recipe,omitempty"` // set when Python has to be made
 	Compiler     toolchain.Compiler   `json:"compiler"`
 	Release      *Release             `json:"release,omitempty"` // of targets whose operators are released
+	CUDA         *CUDA                `json:"cuda,omitempty"`
 	Requirements []report.Requirement `json:"requirements"`
 	Steps        []Step               `json:"steps"`
 	Fingerprint  string               `json:"fingerprint"` // of everything that is installed

@@ -40,7 +40,7 @@ func requirements(t target.Target, f Facts, p Plan) []report.Requirement {
 			}
 		}
 	}
-	return out
+	return append(out, cudaNeeds(t, f)...)
 }
 
 func archNeed(t target.Target, f Facts) report.Requirement {

@@ -30,7 +30,7 @@ func seal(steps []Step) string {
 			Needs              []string
 		}{salt, s.Kind, s.Argv, s.Env, s.Outputs, s.Inputs, s.Spec, needs})
 		done[s.ID] = s.Fingerprint
-		if s.Kind != Env && s.Kind != ProbeIt {
+		if s.Kind != Env && s.Kind != Toolkit && s.Kind != ProbeIt {
 			all = append(all, s.Fingerprint)
 		}
 	}

@@ -49,16 +49,21 @@ func shellStep(b *strings.Builder, p Plan, s Step) error {
 		for _, argv := range p.Recipe.Commands(p.Recipe.Index) {
 			fmt.Fprintln(b, run.Cmd{Argv: argv}.String())
 		}
+	case Toolkit:
+		for _, argv := range p.CUDA.Recipe.Commands() {
+			fmt.Fprintln(b, run.Cmd{Argv: argv}.String())
+		}
 	case Run:
 		fmt.Fprintf(b, "env -i PATH=\"$PATH\" %s %s\n", strings.Join(s.Env, " "), run.Cmd{Argv: s.Argv}.String())
-	case Pack, Wheel:
+	case Pack, Wheel, Prove:
 		spec, err := json.MarshalIndent(s.Spec, "", "  ")
 		if err != nil {
 			return err
 		}
-		verb := map[Kind]string{Pack: "pack", Wheel: "wheel"}[s.Kind]
+		verb := map[Kind]string{Pack: "pack", Wheel: "wheel", Prove: "prove"}[s.Kind]
+		out := map[bool]string{true: s.Outputs[0], false: "dist"}[s.Kind == Prove]
 		fmt.Fprintf(b, "cat >%s.json <<'END_OF_SPEC'\n%s\nEND_OF_SPEC\n", verb, spec)
-		fmt.Fprintf(b, "\"$invar\" package %s --spec %s.json --out dist\n", verb, verb)
+		fmt.Fprintf(b, "\"$invar\" package %s --spec %s.json --out %s\n", verb, verb, out)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/target"
 )
 
@@ -26,6 +27,7 @@ type PackSpec struct {
 	Compiler     string   `json:"compiler"`
 	SourceDigest string   `json:"source_digest"`
 	Files        []File   `json:"files"`
+	Proof        string   `json:"proof,omitempty"` // file with what is proved of GPU code
 }
 
 // A WheelSpec is what the wheel is written from.
@@ -51,6 +53,9 @@ func steps(t target.Target, f Facts, o Options, p Plan) []Step {
 	var out []Step
 	if p.Recipe != nil {
 		out = append(out, b.environment())
+	}
+	if p.CUDA != nil && p.CUDA.Recipe != nil {
+		out = append(out, b.toolkit())
 	}
 	out = append(out, b.stage1()...)
 	out = append(out, Step{
@@ -106,12 +111,16 @@ func (b builder) stage1() []Step {
 	lib := path.Join("stage1", b.t.Stage1.Library)
 	link.Argv = slices.Concat([]string{b.f.Compiler.Path, "-shared", "-o", lib}, objects, b.expand(b.t.Stage1.Link))
 	link.Outputs, link.Inputs = []string{lib}, []Input{b.compilerInput()}
-	return append(out, link, b.pack(lib))
+	out = append(out, link)
+	if b.t.CUDA != nil {
+		out = append(out, b.gpu()...)
+	}
+	return append(out, b.pack(lib))
 }
 
 func (b builder) pack(lib string) Step {
 	spec := PackSpec{
-		Name: b.t.Stage1.Package, Version: b.o.Version, Platform: "linux." + b.f.Arch, Target: b.t.Name,
+		Name: b.expand([]string{b.t.Stage1.Package})[0], Version: b.o.Version, Platform: "linux." + b.f.Arch, Target: b.t.Name,
 		Contract: b.t.Contract, Levels: b.t.Stage1.Levels(b.f.Arch),
 		Compiler: b.f.Compiler.Banner, SourceDigest: digestOf(b.sources(b.t.Stage1.From)),
 		Files: []File{{From: lib, To: "lib/" + b.t.Stage1.Library}},
@@ -125,43 +134,70 @@ func (b builder) pack(lib string) Step {
 	for _, o := range b.t.Operators {
 		spec.Operators = append(spec.Operators, o.Name)
 	}
+	needs := []string{"stage1/link"}
+	if c := b.t.CUDA; c != nil {
+		needs = append(needs, "stage1/cuda/link", "stage1/cuda/proof")
+		spec.Proof = ProofFile
+		spec.Files = append(spec.Files, File{path.Join("stage1", c.Library), "lib/" + c.Library})
+		for _, h := range c.Headers {
+			name := path.Join(c.From, h)
+			spec.Files = append(spec.Files, File{"src/" + name, "include/" + path.Base(h)})
+			inputs = append(inputs, Input{"src/" + name, b.f.Sources[name]})
+		}
+		spec.SourceDigest = digestOf(append(b.sources(b.t.Stage1.From), b.sources(c.From)...))
+	}
 	return Step{
-		ID: "stage1/pack", Stage: Stage1, Title: "packed", Kind: Pack, Needs: []string{"stage1/link"},
+		ID: "stage1/pack", Stage: Stage1, Title: "packed", Kind: Pack, Needs: needs,
 		Spec: spec, Outputs: []string{"dist/" + spec.Name + "-" + spec.Version + "-" + spec.Platform + ".run"},
 		Inputs: inputs,
 	}
 }
 
 func (b builder) stage2() []Step {
-	s := b.t.Stage2
+	out := b.extension(b.t.Stage2, "stage2")
+	libraries := []string{"stage2/" + b.t.Stage2.Library}
+	needs := []string{"stage2/link"}
+	if c := b.t.CUDA; c != nil && c.Stage2.Library != "" {
+		out = append(out, b.extension(c.Stage2, "stage2/cuda")...)
+		libraries, needs = append(libraries, "stage2/cuda/"+c.Stage2.Library), append(needs, "stage2/cuda/link")
+	}
+	return append(out, b.wheel(libraries, needs))
+}
+
+// extension compiles and links one library of the wheel; dir begins the names
+// of its steps and is its folder.
+func (b builder) extension(s target.Stage2, dir string) []Step {
 	var out []Step
 	var objects []string
-	link := Step{ID: "stage2/link", Stage: Stage2, Title: "linked", Kind: Run, Env: processEnv()}
-	torch := Input{"torch", b.p.Python.Torch.Version}
+	link := Step{ID: dir + "/link", Stage: Stage2, Title: "linked", Kind: Run, Env: processEnv()}
+	facts := []Input{{"torch", b.p.Python.Torch.Version}}
+	if dir != "stage2" {
+		facts = append(facts, b.toolkitInput())
+	}
 	include := []string{"-Isrc/" + s.From}
 	for _, h := range s.Headers {
 		include = append(include, "-Isrc/"+h)
 	}
 	for _, src := range s.Sources {
 		name := strings.TrimSuffix(path.Base(src), path.Ext(src))
-		obj := "stage2/" + name + ".o"
+		obj := dir + "/" + name + ".o"
 		argv := slices.Concat([]string{b.f.Compiler.Path}, b.expand(s.Flags), include,
 			[]string{"-c", path.Join("src", s.From, src), "-o", obj})
 		out = append(out, Step{
-			ID: "stage2/compile/" + name, Stage: Stage2, Title: name, Kind: Run,
+			ID: dir + "/compile/" + name, Stage: Stage2, Title: name, Kind: Run,
 			Argv: argv, Env: processEnv(), Outputs: []string{obj},
-			Inputs: append(b.compileInputs(argv, s.From, src), torch),
+			Inputs: append(b.compileInputs(argv, s.From, src), facts...),
 		})
 		objects = append(objects, obj)
-		link.Needs = append(link.Needs, "stage2/compile/"+name)
+		link.Needs = append(link.Needs, dir+"/compile/"+name)
 	}
-	lib := "stage2/" + s.Library
+	lib := dir + "/" + s.Library
 	link.Argv = slices.Concat([]string{b.f.Compiler.Path, "-shared", "-o", lib}, objects, b.expand(s.Link))
-	link.Outputs, link.Inputs = []string{lib}, []Input{b.compilerInput(), torch}
-	return append(out, link, b.wheel(lib))
+	link.Outputs, link.Inputs = []string{lib}, append([]Input{b.compilerInput()}, facts...)
+	return append(out, link)
 }
 
-func (b builder) wheel(lib string) Step {
+func (b builder) wheel(libraries, needs []string) Step {
 	s := b.t.Stage2
 	spec := WheelSpec{Project: path.Join("src", s.From, "pyproject.toml"), Library: path.Join(s.Package, s.Library)}
 	var inputs []Input
@@ -174,9 +210,11 @@ func (b builder) wheel(lib string) Step {
 			inputs = append(inputs, in)
 		}
 	}
-	spec.Files = append(spec.Files, File{lib, spec.Library})
+	for _, lib := range libraries {
+		spec.Files = append(spec.Files, File{lib, path.Join(s.Package, path.Base(lib))})
+	}
 	return Step{
-		ID: "stage2/wheel", Stage: Stage2, Title: "wheel", Kind: Wheel, Needs: []string{"stage2/link"},
+		ID: "stage2/wheel", Stage: Stage2, Title: "wheel", Kind: Wheel, Needs: needs,
 		Spec: spec, Outputs: []string{"dist"}, Inputs: append(inputs, Input{"invar", b.o.Version}),
 	}
 }
@@ -192,9 +230,19 @@ func (b builder) sources(folder string) []Input {
 	return out
 }
 
-// expand puts the folder of torch in the place of {torch}, and invar's version in that of {version}.
+// expand puts the folder of torch in the place of {torch}, invar's version in
+// that of {version}, and the toolkit's version and folders in those of {cuda...}.
 func (b builder) expand(flags []string) []string {
-	r := strings.NewReplacer("{torch}", b.p.Python.TorchDir(), "{version}", b.o.Version)
+	pairs := []string{"{torch}", b.p.Python.TorchDir(), "{version}", b.o.Version}
+	if c := b.p.CUDA; c != nil && b.f.CUDA != nil {
+		include, lib := b.folders()
+		var sms []string
+		for _, i := range images("", b.f.CUDA.Arches) {
+			sms = append(sms, i.arch)
+		}
+		pairs = append(pairs, "{cuda}", cuda.MinorOf(c.Version), "{cuda-include}", include, "{cuda-lib}", lib, "{arches}", strings.Join(sms, ","))
+	}
+	r := strings.NewReplacer(pairs...)
 	out := make([]string, len(flags))
 	for i, f := range flags {
 		out[i] = r.Replace(f)

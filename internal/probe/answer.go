@@ -14,6 +14,16 @@ type facts struct {
 	Registered []string        `json:"registered"`
 	Mapped     []mappedFile    `json:"mapped"`
 	Package    packageFacts    `json:"package"`
+	CUDA       cudaFacts       `json:"cuda"`
+}
+
+// cudaFacts is what the library with the GPU code says about itself.
+type cudaFacts struct {
+	Error    string `json:"error"` // why it could not be asked
+	ABI      int    `json:"abi"`
+	Contract string `json:"contract"`
+	Version  string `json:"version"`
+	Arches   string `json:"arches"`
 }
 
 type importFacts struct {

@@ -19,7 +19,8 @@ type factsRequest struct {
 	Module    string           `json:"module"`
 	Namespace string           `json:"namespace"`
 	Operators []wantedOperator `json:"operators"`
-	Mapped    []string         `json:"mapped"` // how names of interesting libraries begin
+	Mapped    []string         `json:"mapped"`         // how names of interesting libraries begin
+	CUDA      string           `json:"cuda,omitempty"` // library with GPU code
 }
 
 type wantedOperator struct {
@@ -35,12 +36,20 @@ func (p *prober) importing(ctx context.Context) ([]report.Check, error) {
 	if p.session, err = newSession(p.receipt.Python.Exe, p.Env, p.Runner); err != nil {
 		return nil, err
 	}
-	if p.Level >= Numbers {
+	lacks, err := p.lacks(ctx, Numbers)
+	if err != nil {
+		return nil, err
+	}
+	if p.Level >= Numbers && lacks == "" {
 		if p.measuring, err = p.start(ctx); err != nil {
 			return nil, err
 		}
 	}
 	req := factsRequest{Do: "facts", Module: install.Package, Namespace: install.Package, Mapped: []string{stem(p.target.Stage1.Library)}}
+	if c := p.target.CUDA; c != nil {
+		req.CUDA = p.gpuLibrary()
+		req.Mapped = append(req.Mapped, stem(c.Library), "lib_ops")
+	}
 	for _, o := range p.target.Operators {
 		req.Operators = append(req.Operators, wantedOperator{o.Name, o.Schema, o.Keys})
 	}

@@ -41,7 +41,11 @@ func (p *prober) kernels(ctx context.Context) ([]report.Check, error) {
 	out = append(out, check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)),
 		firstNonEmpty(prefixed("without ", missing), "all of them")))
 	m, err := p.manifest(ctx)
-	return append(out, m), err
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := p.gpuKernels(ctx)
+	return append(append(out, m), gpu...), err
 }
 
 // available compares the library's own look at the CPU with the kernel's list

@@ -16,32 +16,41 @@ import (
 // manifest compares what the run package says that it holds with what the
 // loaded library says. The package is in the store unless gc removed it.
 func (p *prober) manifest(ctx context.Context) (report.Check, error) {
+	m, c, err := p.storedManifest(ctx)
+	if m == nil {
+		return c, err
+	}
+	return p.compareManifest(c.Name, c.Want, *m), nil
+}
+
+// storedManifest reads the manifest of the run package; without one the check
+// says why.
+func (p *prober) storedManifest(ctx context.Context) (*runpkg.Manifest, report.Check, error) {
 	const name, want = "manifest of the run package", "operators and levels of the loaded library"
 	r := p.receipt.RunPackage
 	path := store.At(p.receipt.Prefix).Path(r.SHA256)
 	sum, _, err := store.Digest(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return skipped(Kernels, name, r.Name+" is not in the store any more"), nil
+		return nil, skipped(Kernels, name, r.Name+" is not in the store any more"), nil
 	case ctx.Err() != nil:
-		return report.Check{}, ctx.Err()
+		return nil, report.Check{}, ctx.Err()
 	case err != nil:
-		return check(Kernels, name, false, want, err.Error()), nil
+		return nil, check(Kernels, name, false, want, err.Error()), nil
 	case sum != r.SHA256:
 		c := check(Kernels, name, false, "sha256 "+r.SHA256, "sha256 "+sum+" of "+path)
 		c.Hint = "the store is damaged: invar build --force makes the package again"
-		return c, nil
+		return nil, c, nil
 	}
 	pkg, err := runpkg.Open(path)
 	if err != nil {
-		return check(Kernels, name, false, want, err.Error()), nil
+		return nil, check(Kernels, name, false, want, err.Error()), nil
 	}
 	defer func() { _ = pkg.Close() }()
-	m := pkg.Manifest
-	if m == nil {
-		return skipped(Kernels, name, r.Name+" has none: it is not of invar's own kind"), nil
+	if pkg.Manifest == nil {
+		return nil, skipped(Kernels, name, r.Name+" has none: it is not of invar's own kind"), nil
 	}
-	return p.compareManifest(name, want, *m), nil
+	return pkg.Manifest, report.Check{Name: name, Want: want}, nil
 }
 
 func (p *prober) compareManifest(name, want string, m runpkg.Manifest) report.Check {

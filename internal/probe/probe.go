@@ -114,6 +114,7 @@ type prober struct {
 	steps     map[int]report.Step // announced and not yet ended
 	plan      Schedule            // of levels 6 and 7
 	uncovered []string            // operators that no line of it calls
+	gpu       *gpuState           // of the host, once it was asked
 }
 
 func (p *prober) levels(ctx context.Context, res *Result) error {
@@ -131,7 +132,11 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 			p.begin(level)
 		}
 		var checks []report.Check
-		if reason := p.cannot(level, res.Levels); reason != "" {
+		reason, err := p.cannot(ctx, level, res.Levels)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
 			checks = []report.Check{skipped(level, name, reason)}
 		} else {
 			var err error
@@ -149,16 +154,28 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 }
 
 // cannot says why level is not run: an earlier level, or the host.
-func (p *prober) cannot(level int, done []Level) string {
+func (p *prober) cannot(ctx context.Context, level int, done []Level) (string, error) {
 	if reason := blocked(level, done); reason != "" {
-		return reason
+		return reason, nil
 	}
-	if i := slices.IndexFunc(p.target.Probe, func(l target.Level) bool { return l.Level == level }); i < 0 {
-		return "target " + p.target.Name + " has no level " + fmt.Sprint(level)
-	} else if n := p.target.Probe[i].Needs; n != "" {
-		return "it needs " + n + ", which this version of invar cannot check for"
+	return p.lacks(ctx, level)
+}
+
+// lacks says what of the host keeps level from being run.
+func (p *prober) lacks(ctx context.Context, level int) (string, error) {
+	i := slices.IndexFunc(p.target.Probe, func(l target.Level) bool { return l.Level == level })
+	if i < 0 {
+		return "target " + p.target.Name + " has no level " + fmt.Sprint(level), nil
 	}
-	return ""
+	n := p.target.Probe[i].Needs
+	switch {
+	case n == "":
+		return "", nil
+	case p.target.CUDA != nil:
+		state, err := p.gpus(ctx)
+		return state.missing, err
+	}
+	return "it needs " + n + ", which this version of invar cannot check for", nil
 }
 
 func (p *prober) name(level int) string {

@@ -91,12 +91,36 @@ func summarize(res Result) []string {
 	if line := controlLine(res); line != "" {
 		out = append(out, line)
 	}
+	not := notRun(res)
+	if not != "" {
+		out = append(out, not)
+	}
 	for _, l := range res.Levels {
-		if l.Status != report.Pass {
+		if l.Status != report.Pass && (l.Status != report.Skip || not == "") {
 			out = append(out, fmt.Sprintf("level %d (%s) %s: %s", l.Level, l.Name, l.Status, l.Reason))
 		}
 	}
 	return out
+}
+
+// notRun is the one line for the last levels where everything before them
+// passed and one thing kept all of them from being run.
+func notRun(res Result) string {
+	var levels []string
+	reason := ""
+	for _, l := range res.Levels {
+		switch {
+		case l.Status == report.Pass && len(levels) == 0:
+			continue
+		case l.Status != report.Skip || len(levels) > 0 && l.Reason != reason:
+			return ""
+		}
+		levels, reason = append(levels, strconv.Itoa(l.Level)), l.Reason
+	}
+	if len(levels) == 0 || res.Proved == 0 {
+		return ""
+	}
+	return fmt.Sprintf("proved to level %d; %s not run: %s", res.Proved, strings.Join(levels, " and "), reason)
 }
 
 func controlLine(res Result) string {

@@ -17,13 +17,13 @@ func (p *prober) wiring(context.Context) ([]report.Check, error) {
 	if s.Error != "" {
 		return []report.Check{check(Wiring, "stages", false, "answers from both stages", s.Error)}, nil
 	}
-	return []report.Check{
+	return append([]report.Check{
 		p.mappedStage1(),
 		check(Wiring, "ABI", s.ABI == s.ExpectedABI, fmt.Sprintf("ABI %d, which stage 2 was compiled for", s.ExpectedABI), fmt.Sprintf("ABI %d", s.ABI)),
 		check(Wiring, "contract", s.Contract == s.ExpectedContract && (p.receipt.Contract == "" || s.Contract == p.receipt.Contract),
 			fmt.Sprintf("%s in stage 2 and %s in the receipt", s.ExpectedContract, firstNonEmpty(p.receipt.Contract, "none")), s.Contract),
 		p.versions(),
-	}, nil
+	}, p.gpuWiring()...), nil
 }
 
 // stage1 is where the receipt put the library of the run package.
@@ -32,11 +32,21 @@ func (p *prober) stage1() string {
 }
 
 func (p *prober) mappedStage1() report.Check {
-	const name = "stage 1 in use"
-	want := p.stage1()
+	c := p.mapped("stage 1 in use", p.stage1())
+	if v := run.Getenv(p.Env, "INVAR_CPU_LIBRARY"); v != "" && c.Status != report.Pass {
+		c.Hint = "INVAR_CPU_LIBRARY=" + v + " overrides the installation: unset it"
+	}
+	return c
+}
+
+// mapped wants the library at that path in the process, and no other of its name.
+func (p *prober) mapped(name, want string) report.Check {
 	var others []string
 	found := false
 	for _, m := range p.facts.Mapped {
+		if stem(filepath.Base(m.Path)) != stem(filepath.Base(want)) {
+			continue
+		}
 		if sameFile(m.Path, want) && !m.Deleted {
 			found = true
 			continue
@@ -54,11 +64,8 @@ func (p *prober) mappedStage1() report.Check {
 	if found {
 		got = "that file and " + got
 	}
-	c := check(Wiring, name, false, want+" and no other", firstNonEmpty(got, "no stage 1 library is mapped"))
+	c := check(Wiring, name, false, want+" and no other", firstNonEmpty(got, "no "+stem(filepath.Base(want))+" is mapped"))
 	c.Hint = "invar build installs both stages together"
-	if v := run.Getenv(p.Env, "INVAR_CPU_LIBRARY"); v != "" {
-		c.Hint = "INVAR_CPU_LIBRARY=" + v + " overrides the installation: unset it"
-	}
 	return c
 }
 

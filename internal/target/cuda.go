@@ -52,8 +52,8 @@ func (c *CUDA) check() error {
 		}
 		seen[s.Name] = true
 	}
-	if c.Stage2.Library == "" || len(c.Stage2.Sources) == 0 {
-		return errors.New("stage2: a library and its sources are needed")
+	if (c.Stage2.Library == "") != (len(c.Stage2.Sources) == 0) {
+		return errors.New("stage2: a library and its sources belong together")
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ def gather(request: dict[str, Any]) -> dict[str, Any]:
         out["registered"] = _registered(request["namespace"])
         out["mapped"] = _mapped(request["mapped"])
         out["package"] = package.describe(request["module"])
+        if request.get("cuda"):
+            out["cuda"] = package.describe_cuda(request["cuda"])
     return out
 
 

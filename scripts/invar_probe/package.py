@@ -110,6 +110,22 @@ def _describe(package: Package) -> dict[str, Any]:
     }
 
 
+def describe_cuda(path: str) -> dict[str, Any]:
+    """What the library with GPU code says about itself; it needs no GPU for that."""
+    try:
+        library = ctypes.CDLL(path)
+        for name in ("contract", "version", "arches"):
+            getattr(library, f"invar_cuda_{name}").restype = ctypes.c_char_p
+        return {
+            "abi": int(library.invar_cuda_abi_version()),
+            "contract": library.invar_cuda_contract().decode(),
+            "version": library.invar_cuda_version().decode(),
+            "arches": library.invar_cuda_arches().decode(),
+        }
+    except (AttributeError, OSError) as e:
+        return {"error": f"{type(e).__name__}: {e}"}
+
+
 def _expected(module: Any) -> tuple[int, str]:
     """ABI and contract that stage 2 was compiled for, from the library itself."""
     from pathlib import Path

@@ -14,8 +14,9 @@ from ._native import Native
 NAMESPACE = "batch_invariant_ops"
 STAGE1_VARIABLE = "INVAR_CPU_LIBRARY"
 _EXTENSION = "lib_ops.so"
-# Beside the generation's site folder that holds this package.
-_STAGE1 = Path("ops", "cpu", "lib", "libinvar_cpu.so")
+# Beside the generation's site folder that holds this package; the run package of
+# cuda has the kernels of the CPU, too, and a generation holds one run package.
+_STAGE1 = tuple(Path("ops", name, "lib", "libinvar_cpu.so") for name in ("cpu", "cuda"))
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ def stage1_path(package: Path) -> tuple[Path, str]:
     forced = os.environ.get(STAGE1_VARIABLE)
     if forced:
         return Path(forced), f"named by {STAGE1_VARIABLE}"
-    return package.resolve().parents[1] / _STAGE1, "beside the installed package"
+    found = [package.resolve().parents[1] / path for path in _STAGE1]
+    place = next((path for path in found if path.exists()), found[0])
+    return place, "beside the installed package"
 
 
 def _stage1_identity(path: Path, origin: str) -> tuple[int, str, str]:
