@@ -13,5 +13,5 @@ import "embed"
 //go:embed vllm/*.yaml vllm/*.lock
 //go:embed all:cpu/kernels
 //go:embed cuda/embed.S all:cuda/kernels
-//go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops
+//go:embed extension/pyproject.toml extension/invar_backend.py all:extension/csrc all:extension/batch_invariant_ops all:extension/invar_vllm
 var FS embed.FS

@@ -71,14 +71,19 @@ func runProbe(c *cli.Context) error {
 	return err
 }
 
-// writeJUnit replaces file in one step, so that CI never collects half of it.
+// writeJUnit writes the checks of a probe to file.
 func writeJUnit(file string, res probe.Result) error {
+	return writeFile(file, func(w io.Writer) error { return probe.WriteJUnit(w, res) })
+}
+
+// writeFile replaces file in one step, so that CI never collects half of it.
+func writeFile(file string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".junit-*")
 	if err != nil {
 		return report.Problemf(report.Failed, "--junit: %w", err)
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // gone when the rename worked
-	err = probe.WriteJUnit(f, res)
+	err = write(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

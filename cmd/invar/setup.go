@@ -100,7 +100,8 @@ func showSetup(w io.Writer, r setupResult) {
 		return
 	}
 	names := slices.Sorted(maps.Keys(r.Models))
-	serve := run.Cmd{Argv: append([]string{r.Command, "serve", r.Models[names[len(names)-1]]}, r.Serve.Arguments...)}.String()
+	last := names[len(names)-1]
+	serve := run.Cmd{Argv: append([]string{r.Command, "serve", r.Models[last], "--dtype", r.Dtypes[last]}, r.Serve.Arguments...)}.String()
 	var env []string
 	for _, k := range slices.Sorted(maps.Keys(r.Serve.Environment)) {
 		env = append(env, k+"="+run.Quote(r.Serve.Environment[k]))

@@ -9,6 +9,6 @@ func verifyCommand() *cli.Command {
 		Description: "Every verdict has a vacuity check and a control that must fail. Exit code 5: results\n" +
 			"depend on the batch. 6: the check could not have failed, or could not be made.",
 		UsageText:   "invar verify COMMAND [options]",
-		Subcommands: []*cli.Command{verifyServer(), verifyOffline()},
+		Subcommands: []*cli.Command{verifyServer(), verifyOffline(), verifyOpsCommand()},
 	}
 }

@@ -201,9 +201,10 @@ func (b builder) wheel(libraries, needs []string) Step {
 	s := b.t.Stage2
 	spec := WheelSpec{Project: path.Join("src", s.From, "pyproject.toml"), Library: path.Join(s.Package, s.Library)}
 	var inputs []Input
+	packages := b.packages(s.From)
 	for _, in := range b.sources(s.From) {
 		rel := strings.TrimPrefix(in.Name, "src/"+s.From+"/")
-		if strings.HasPrefix(rel, s.Package+"/") {
+		if top, _, ok := strings.Cut(rel, "/"); ok && slices.Contains(packages, top) {
 			spec.Files = append(spec.Files, File{in.Name, rel})
 			inputs = append(inputs, in)
 		} else if rel == "pyproject.toml" || rel == "README.md" {
@@ -217,6 +218,19 @@ func (b builder) wheel(libraries, needs []string) Step {
 		ID: "stage2/wheel", Stage: Stage2, Title: "wheel", Kind: Wheel, Needs: needs,
 		Spec: spec, Outputs: []string{"dist"}, Inputs: append(inputs, Input{"invar", b.o.Version}),
 	}
+}
+
+// packages are the Python packages in folder: the operators, and beside them
+// what entry points name that must import without the operators.
+func (b builder) packages(folder string) []string {
+	var out []string
+	for _, in := range b.sources(folder) {
+		dir, file := path.Split(strings.TrimPrefix(in.Name, "src/"+folder+"/"))
+		if file == "__init__.py" && strings.Count(dir, "/") == 1 {
+			out = append(out, strings.TrimSuffix(dir, "/"))
+		}
+	}
+	return out
 }
 
 func (b builder) sources(folder string) []Input {

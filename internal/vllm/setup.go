@@ -39,6 +39,7 @@ type Place struct {
 	Python      string            `json:"python"` // interpreter of the environment
 	Command     string            `json:"command"`
 	Models      map[string]string `json:"models"` // name to folder
+	Dtypes      map[string]string `json:"dtypes"` // name to what --dtype needs: "auto" serves float32 as bfloat16
 	Serve       Serve             `json:"serve"`
 	Fingerprint string            `json:"fingerprint"`
 	UpToDate    bool              `json:"up_to_date"` // nothing had to be made
@@ -285,7 +286,10 @@ func Preview(o Options) (Place, error) {
 }
 
 func (v Version) place(prefix string) Place {
-	p := Place{Version: v.Version, Dir: Dir(prefix, v.Version), Models: map[string]string{}, Serve: v.Serve, Fingerprint: v.fingerprint()}
+	p := Place{Version: v.Version, Dir: Dir(prefix, v.Version), Models: map[string]string{}, Dtypes: map[string]string{}, Serve: v.Serve, Fingerprint: v.fingerprint()}
+	for _, m := range v.Models {
+		p.Dtypes[m.Name] = m.Dtype
+	}
 	p.Python, p.Command = filepath.Join(p.env(), "bin", "python"), filepath.Join(p.env(), "bin", "vllm")
 	return p
 }

@@ -29,8 +29,12 @@ def main() -> None:
         from invar_probe import measure
 
         channel.answer(measure.run(request, channel))
+    elif request["do"] == "verify":
+        from invar_probe import verify
+
+        channel.answer(verify.run(request, channel))
     else:
-        raise SystemExit(f"unknown request {request['do']!r}; want facts or measure")
+        raise SystemExit(f"unknown request {request['do']!r}; want facts, measure or verify")
 
 
 if __name__ == "__main__":

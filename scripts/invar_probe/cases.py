@@ -59,6 +59,7 @@ class Case:
     flip_fixed: tuple[tuple[int, ...], ...] = ()
     flip_out: tuple[int, ...] = ()
     routed: Call | None = None
+    nudged: bool = False  # no order to turn: the control moves the input
 
     def reordered(self, by: int) -> Tensors:
         """Results with the reduction in another order: backwards, then rotated."""
@@ -71,6 +72,9 @@ class Case:
                 return t.flip(dims).roll([by] * len(dims), dims)
             return t.roll([-by] * len(dims), dims).flip(dims)
 
+        if self.nudged:
+            moved = self.pool * (1 + 4 * by * torch.finfo(self.pool.dtype).eps)
+            return self.call(moved, self.fixed)
         fixed = tuple(turn(f, d, 1) for f, d in zip(self.fixed, self.flip_fixed, strict=True))
         outputs = self.call(turn(self.pool, self.flip_rows, 1), fixed)
         return tuple(turn(o, self.flip_out, -1) for o in outputs)
@@ -337,13 +341,35 @@ def add_norm(op: Operator, more: list[Operator], m: Maker) -> Case:
     )  # fmt: skip
 
 
+def rows(op: Operator, more: list[Operator], m: Maker) -> Case:
+    """op(x): any function of rows, elementwise or reducing.
+
+    Nobody knows what it reduces over, so its control moves the input instead: the
+    few smallest steps, how many depending on the batch.
+    """
+    x = m.weights(m.rows, m.spec.size)
+    return Case(
+        m.spec, m.dtype, x, (),
+        call=lambda x, f: (_as_rows(op(x), x),),
+        expect=lambda x, f: (),
+        nudged=True,
+    )  # fmt: skip
+
+
+def _as_rows(out: Any, x: torch.Tensor) -> torch.Tensor:
+    if not isinstance(out, torch.Tensor) or out.dim() == 0 or out.shape[0] != x.shape[0]:
+        got = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+        raise ValueError(f"want a tensor with one row for each of {x.shape[0]} rows, got {got}")
+    return out if out.dim() > 1 else out.unsqueeze(1)
+
+
 Family = Callable[[Operator, list[Operator], Maker], Case]
 
 FAMILIES: dict[str, Family] = {
     f.__name__: f
     for f in (
         product, broadcast, affine, linear, packed, vector, batched_rows, batched_affine, batched,
-        reduce, reduce_first, reduce_two, softmax, softmax_first, norm, add_norm,
+        reduce, reduce_first, reduce_two, softmax, softmax_first, norm, add_norm, rows,
     )
 }  # fmt: skip
 
