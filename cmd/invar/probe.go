@@ -164,8 +164,5 @@ func (p passing) Fail(error)  { p.away() }
 func (p passing) away() {
 	p.p.mu.Lock()
 	defer p.p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Exit()
-		_ = p.bar.Clear()
-	}
+	p.rub()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type progress struct {
 	w    io.Writer
 	bars bool
 
+	drawn []*progressbar.ProgressBar // the bars that are on the screen
+
 	folds bool   // each stage is a group of GitHub's log
 	group string // the open one
 }
@@ -33,13 +36,14 @@ type progress struct {
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.clear()
 	fmt.Fprintln(p.w, text)
 }
 
 func (p *progress) Start(stage, name string, total int64) report.Step {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.fold(stage)
-	p.mu.Unlock()
 	s := &step{p: p, stage: stage, name: name, start: time.Now()}
 	if p.bars && total != 0 {
 		s.bar = progressbar.NewOptions64(total,
@@ -47,6 +51,7 @@ func (p *progress) Start(stage, name string, total int64) report.Step {
 			progressbar.OptionShowBytes(total > 1<<20), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetDescription(fmt.Sprintf("%-9s %s", stage, name)), progressbar.OptionSetWidth(30),
 			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "━", SaucerPadding: " ", BarStart: " ", BarEnd: " "}))
+		p.drawn = append(p.drawn, s.bar)
 	}
 	return s
 }
@@ -72,10 +77,7 @@ func (s *step) Fail(err error)     { s.end("failed", firstLine(err.Error())) }
 func (s *step) end(word, detail string) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
-	if s.bar != nil {
-		_ = s.bar.Exit()
-		_ = s.bar.Clear()
-	}
+	s.rub()
 	took := elapsed(time.Since(s.start))
 	text := strings.TrimSpace(s.name + " " + detail)
 	said := text
@@ -92,6 +94,24 @@ func (s *step) end(word, detail string) {
 	fmt.Fprintf(s.p.w, "%s: %s %s in %s\n", s.stage, text, word, took)
 	if word == "failed" {
 		s.p.annotate(s.stage, said)
+	}
+}
+
+// rub takes the bar of a step that ended away for good. It wants p.mu.
+func (s *step) rub() {
+	s.p.clear()
+	if s.bar != nil {
+		_ = s.bar.Exit()
+		_ = s.bar.Clear()
+		s.p.drawn = slices.DeleteFunc(s.p.drawn, func(b *progressbar.ProgressBar) bool { return b == s.bar })
+	}
+}
+
+// clear makes room for a line: steps overlap, and a line behind the bar of
+// another would stay there. That bar draws itself again. It wants p.mu.
+func (p *progress) clear() {
+	for _, b := range p.drawn {
+		_ = b.Clear()
 	}
 }
 

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBarsOfStepsThatOverlap draws on a terminal (script makes one): the line
+// of a step that ends while another's bar is shown begins at the margin.
+func TestBarsOfStepsThatOverlap(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("INVAR_TEST_BARS") == "1" {
+		p := newProgress(os.Stderr, false)
+		a, b := p.Start("probe", "six", 3), p.Start("probe", "seven", 3)
+		a.Add(1)
+		b.Add(1)
+		a.Done("ended first")
+		p.Note("a note")
+		b.Done("ended last")
+		return
+	}
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("needs script (package bsdutils)")
+	}
+	file := filepath.Join(t.TempDir(), "typescript")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", "'"+self+"' -test.run '^TestBarsOfStepsThatOverlap$'", file)
+	cmd.Env = append(os.Environ(), "INVAR_TEST_BARS=1", "TERM=xterm", "CI=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), "━") {
+		t.Fatalf("no bar was drawn: %q", b)
+	}
+	for _, line := range []string{"probe     six ended first", "a note", "probe     seven ended last"} {
+		at := strings.Index(string(b), line)
+		if at < 1 || b[at-1] != '\r' && b[at-1] != '\n' && !strings.HasSuffix(string(b[:at]), "\x1b[2K\r") {
+			t.Errorf("%q does not begin at the margin: %q", line, b)
+		}
+	}
+}
