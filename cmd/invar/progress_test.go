@@ -14,8 +14,7 @@ func TestBarsOfStepsThatOverlap(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("INVAR_TEST_BARS") == "1" {
 		p := newProgress(os.Stderr, false)
-		a, b := p.Start("probe", "six", 3), p.Start("probe", "seven", 3)
-		a.Add(1)
+		a, b := p.Start("probe", "six", 0), p.Start("probe", "seven", 3) // six has no bar of its own to clear
 		b.Add(1)
 		a.Done("ended first")
 		p.Note("a note")
