@@ -29,7 +29,7 @@ func completionCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprint(c.App.Writer, text)
+				_, err = fmt.Fprint(c.App.Writer, text+fishTargets(c.App.Commands))
 				return err
 			}
 			b, err := completions.ReadFile("completion/" + strings.ReplaceAll(shell, "/", "") + ".sh")
@@ -41,4 +41,16 @@ func completionCommand() *cli.Command {
 		},
 		BashComplete: func(c *cli.Context) { fmt.Fprintln(c.App.Writer, "bash\nzsh\nfish") },
 	}
+}
+
+// fishTargets completes the argument of commands that take a target, which cli
+// leaves out of fish's script.
+func fishTargets(cmds []*cli.Command) string {
+	var b strings.Builder
+	for _, c := range cmds {
+		if strings.Contains(c.ArgsUsage, "TARGET") {
+			fmt.Fprintf(&b, "complete -c invar -n '__fish_seen_subcommand_from %s' -f -a '%s' -d target\n", c.Name, strings.Join(targetNames(), " "))
+		}
+	}
+	return b.String()
 }
