@@ -47,7 +47,10 @@ func (r *archRules) named(word string) (string, bool) {
 	}
 	for _, n := range r.Names {
 		if strings.EqualFold(n.Name, bare) {
-			return strings.TrimSuffix(n.List, "+PTX") + ptx + n.List[len(strings.TrimSuffix(n.List, "+PTX")):], true
+			if ptx != "" {
+				return strings.TrimSuffix(n.List, ptx) + ptx, true
+			}
+			return n.List, true
 		}
 	}
 	return "", false
