@@ -180,7 +180,7 @@ func pythonFlag() cli.Flag {
 // printed ends a command that has written its own JSON: the error, if any,
 // keeps its exit code and is not shown a second time.
 func printed(c *cli.Context, command string, result any, err error) error {
-	retell(c, err)
+	_ = retell(c, err) // in place
 	if werr := report.WriteJSON(c.App.Writer, command, result, err); werr != nil {
 		return fmt.Errorf("stdout: %w", werr)
 	}

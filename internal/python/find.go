@@ -84,7 +84,7 @@ func explicit(ctx context.Context, o Options) (Python, error) {
 		var err error
 		if p, err = Ask(ctx, o, exe); err != nil {
 			if pr, ok := errors.AsType[*report.Problem](err); ok {
-				pr.WithWant("an interpreter, or the folder of an environment", o.Exe).WithHint("%s", hintPython)
+				_ = pr.WithWant("an interpreter, or the folder of an environment", o.Exe).WithHint("%s", hintPython)
 			}
 			return p, err
 		}
