@@ -77,7 +77,7 @@ func runImagePlan(c *cli.Context) error {
 	case c.Bool("bake"):
 		return image.WriteBake(c.App.Writer, rows)
 	case c.Bool("json"):
-		return printed(c, "image plan", map[string]any{"include": rows}, nil)
+		return printed(c, "image.plan", map[string]any{"include": rows}, nil)
 	}
 	w := tabwriter.NewWriter(c.App.Writer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "IMAGE\tSOC\tBASE\tPROBE\tTAGS")
@@ -140,7 +140,7 @@ func runImageBuild(c *cli.Context) error {
 	}
 	res, err := image.Build(c.Context, req)
 	if c.Bool("json") {
-		return printed(c, "image build", res, err)
+		return printed(c, "image.build", imageResult(res), err)
 	}
 	if err != nil {
 		return err
@@ -177,4 +177,13 @@ func completeImages(c *cli.Context) {
 	for _, f := range all {
 		fmt.Fprintln(c.App.Writer, f.Name)
 	}
+}
+
+// imageResult is nothing when the build did not come to an image: JSON then
+// holds the error alone.
+func imageResult(res image.Result) any {
+	if res.Digest == "" {
+		return nil
+	}
+	return res
 }

@@ -34,7 +34,7 @@ func resolve(ctx context.Context, r run.Runner, env []string, b Builder, ref str
 		return base{From: ref, Digest: d.DigestStr(), Insecure: insecure}, nil
 	}
 	if local, ok := b.local(ctx, r, env, ref); ok {
-		return base{From: local, Digest: local}, nil
+		return base{From: local, Digest: "sha256:" + strings.TrimPrefix(local, "sha256:")}, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

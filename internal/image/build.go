@@ -140,7 +140,9 @@ func carryOut(ctx context.Context, k kind, job Job, req Request, res *Result) er
 	if err := os.MkdirAll(filepath.Dir(res.Log), 0o755); err != nil {
 		return err
 	}
+	tidy := k.remember(ctx, req)
 	_, err := req.Runner.Run(ctx, run.Cmd{Argv: k.argv(k.name, job), Env: req.Env, Log: res.Log})
+	tidy()
 	if err == nil {
 		step.Done("")
 		return nil

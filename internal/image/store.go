@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -168,6 +169,37 @@ func (s *storeImage) publish(ctx context.Context, id string, res *Result) error 
 		res.Tags, res.Digest = s.job.Tags, "sha256:"+strings.TrimPrefix(id, "sha256:")
 	}
 	return nil
+}
+
+// remember notes which working containers there are; the function that it
+// returns removes those that came since, which a build leaves when a signal
+// ends it. Nothing else tells whose a working container is.
+func (k kind) remember(ctx context.Context, req Request) func() {
+	if k.name != "buildah" {
+		return func() {}
+	}
+	before := workingContainers(ctx, req)
+	return func() {
+		if ctx.Err() == nil { // the build has tidied up itself
+			return
+		}
+		// The caller's context has ended: that is why there is something to do.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		for _, id := range workingContainers(ctx, req) {
+			if !slices.Contains(before, id) {
+				_, _ = req.Runner.Run(ctx, run.Cmd{Argv: []string{k.name, "rm", id}, Env: req.Env})
+			}
+		}
+	}
+}
+
+func workingContainers(ctx context.Context, req Request) []string {
+	res, err := req.Runner.Run(ctx, run.Cmd{Argv: []string{"buildah", "containers", "--quiet", "--notruncate"}, Env: req.Env, Timeout: time.Minute})
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(res.Stdout))
 }
 
 // discard removes the container and the images without a name, whatever

@@ -1,0 +1,217 @@
+package image
+
+import (
+	"context"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"golang.org/x/sys/unix"
+
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/testkit"
+)
+
+// Images that .ci/setup makes: a bare Debian, and one with Python and torch.
+const (
+	bareBase  = "localhost/debian:bookworm"
+	torchBase = "localhost/debian-torch:2.15"
+)
+
+// needBuildah is the environment of a buildah whose store has the base images.
+func needBuildah(t *testing.T) []string {
+	t.Helper()
+	skip := t.Skipf
+	if os.Getenv("INVAR_CI") == "1" {
+		skip = t.Fatalf
+	}
+	conf := filepath.Join(testkit.Cache(), "images", "storage.conf")
+	if _, err := os.Stat(conf); err != nil || os.Getuid() != 0 {
+		skip("needs root and the base images (%v): run .ci/setup", err)
+	}
+	env := append(os.Environ(), "CONTAINERS_STORAGE_CONF="+conf, "BUILDAH_ISOLATION=chroot")
+	if _, err := FindBuilder(t.Context(), run.System{}, env, "buildah"); err != nil {
+		skip("needs buildah: %v", err)
+	}
+	return env
+}
+
+// static builds the program as it goes into images.
+func static(t *testing.T, arch string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "invar")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, "../../cmd/invar")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func request(t *testing.T, env []string, binary string) Request {
+	return Request{
+		Options: Options{
+			Families: []string{"cpu"}, OS: "debian12", Repository: "localhost/invar-test-" + strings.ToLower(filepath.Base(t.TempDir())),
+			Version: "1.0.0", Base: torchBase, Args: map[string]string{"INVAR_PYTHON": "/opt/torch"},
+		},
+		Builder: "buildah", Binary: binary, Release: "1.0.0", LogDir: t.TempDir(),
+		Runner: run.System{}, Env: env, Progress: report.Discard,
+	}
+}
+
+func buildah(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("buildah", args...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("buildah %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestBuild builds the CPU image with a real torch: both stages and the probe
+// to level 7 run inside the build. Then the same base and matrix in ways that
+// must fail: each leaves no tag, no file and no container.
+func TestBuild(t *testing.T) {
+	env := needBuildah(t)
+	bin := static(t, "amd64")
+	t.Run("cpu", func(t *testing.T) { testCPU(t, env, bin) })
+	before := buildah(t, env, "images", "--quiet", "--no-trunc")
+	t.Run("no packages", func(t *testing.T) {
+		req := request(t, env, bin)
+		req.Base, req.Args = bareBase, map[string]string{"APTMIRROR": "127.0.0.1:1"}
+		res, err := Build(t.Context(), req)
+		fails(t, res, err, report.BuildFailed)
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		if _, err := Build(ctx, request(t, env, bin)); err == nil {
+			t.Error("an interrupted build has no error")
+		}
+		if left := buildah(t, env, "containers", "--quiet"); left != "" {
+			t.Errorf("working containers are left: %s", left)
+		}
+	})
+	t.Run("disk full", func(t *testing.T) { testDiskFull(t, env, bin) })
+	if after := buildah(t, env, "images", "--quiet", "--no-trunc"); after != before {
+		t.Errorf("failed builds left images:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+func fails(t *testing.T, res Result, err error, code int) {
+	t.Helper()
+	if report.ExitCode(err) != code || len(res.Tags) > 0 {
+		t.Errorf("%v (exit code %d) with tags %v, want exit code %d and none", err, report.ExitCode(err), res.Tags, code)
+	}
+}
+
+func testCPU(t *testing.T, env []string, bin string) {
+	req := request(t, env, bin)
+	res, err := Build(t.Context(), req)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, err.(*report.Problem).Tail)
+	}
+	tag := res.Tags[0]
+	defer buildah(t, env, "rmi", tag)
+	for _, l := range []string{"contract", "torch", "run-package.digest", "wheel.digest", "target"} {
+		if res.Labels[labelPrefix+l] == "" {
+			t.Errorf("no label %s: %v", l, res.Labels)
+		}
+	}
+	config := buildah(t, env, "inspect", "--type", "image", "--format", "{{.Docker.Config.Healthcheck}} {{.OCIv1.Config.User}} {{.OCIv1.Config.Env}} {{.OCIv1.Config.Labels}}", tag)
+	for _, want := range []string{"probe --level 1", " 65532:65532 ", "INVAR_HOME=/opt/invar", res.Labels[labelPrefix+"wheel.digest"]} {
+		if !strings.Contains(config, want) {
+			t.Errorf("no %q in the image's configuration:\n%s", want, config)
+		}
+	}
+	if strings.Contains(config, "VLLM_BATCH_INVARIANT") {
+		t.Errorf("VLLM_BATCH_INVARIANT stays in the image:\n%s", config)
+	}
+	log, err := os.ReadFile(res.Log)
+	if err != nil || !strings.Contains(string(log), "proved to level 7 of 7") {
+		t.Errorf("the log (%v) does not say that level 7 was proved", err)
+	}
+	ctr := buildah(t, env, "from", "--pull-never", tag)
+	defer buildah(t, env, "rm", ctr)
+	root := buildah(t, env, "mount", ctr)
+	for _, left := range []string{"usr/bin/g++", "usr/local/bin/install-packages", "root/.cache", "build-cache/uv"} {
+		if _, err := os.Lstat(filepath.Join(root, left)); err == nil {
+			t.Errorf("/%s is in the image", left)
+		}
+	}
+	if out := buildah(t, env, "run", "--user", "65532", ctr, "--", "invar", "probe", "--level", "1"); !strings.Contains(out, "proved to level 1") {
+		t.Errorf("the health check of the user that the image runs as:\n%s", out)
+	}
+}
+
+// testDiskFull writes an archive to a file system that has no room for it.
+func testDiskFull(t *testing.T, env []string, bin string) {
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Unmount(small, 0) }()
+	req := request(t, env, bin)
+	req.Output = filepath.Join(small, "image.tar")
+	job := Job{Row: Row{Tags: []string{"localhost/invar-test/full:1"}}, Made: filepath.Join(small, "made")}
+	s := storeImage{req: req, job: job, program: "buildah", log: filepath.Join(t.TempDir(), "log")}
+	id := buildah(t, env, "inspect", "--type", "image", "--format", "{{.FromImageID}}", bareBase)
+	var res Result
+	err := s.publish(t.Context(), id, &res)
+	fails(t, res, err, report.BuildFailed)
+	if _, err := os.Lstat(req.Output); err == nil {
+		t.Error("half an image is at --output")
+	}
+}
+
+// TestRefused: what cannot become an image is refused before anything is built.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	env := needBuildah(t)
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	bin, arm := static(t, "amd64"), static(t, "arm64")
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*Request)
+		code   int
+		says   string
+	}{
+		"base not there":     {func(r *Request) { r.Base = host + "/none:1" }, report.Unmet, "cannot be found"},
+		"registry down":      {func(r *Request) { r.Base = "127.0.0.1:1/none:1" }, report.Unmet, "cannot be found"},
+		"no base reference":  {func(r *Request) { r.Base = "Not A Name" }, report.Usage, "base image"},
+		"binary for another": {func(r *Request) { r.Binary = arm }, report.Unmet, "another platform"},
+		"binary not static":  {func(r *Request) { r.Binary = sh }, report.Unmet, "not static"},
+		"no binary":          {func(r *Request) { r.Binary = "build_test.go" }, report.Unmet, "the invar for the image"},
+		"other platform":     {func(r *Request) { r.Platform = "linux/riscv64" }, report.Usage, "linux/arm64"},
+		"push without name":  {func(r *Request) { r.Push, r.Repository = true, LocalRepository }, report.Usage, "--repository"},
+		"bad name":           {func(r *Request) { r.Repository = "Registry Example" }, report.Usage, "image name"},
+		"no builder":         {func(r *Request) { r.Env, r.Builder = []string{"PATH=/nonexistent"}, "" }, report.Unmet, "no builder"},
+	} {
+		req := request(t, env, bin)
+		c.change(&req)
+		res, err := Build(t.Context(), req)
+		if report.ExitCode(err) != c.code || !strings.Contains(full(err), c.says) || len(res.Tags) > 0 {
+			t.Errorf("%s: exit code %d, %s; want %d and %q", name, report.ExitCode(err), full(err), c.code, c.says)
+		}
+	}
+}
+
+func full(err error) string {
+	if p, ok := err.(*report.Problem); ok {
+		return p.Error() + " want " + p.Want + " got " + p.Got + " hint " + p.Hint
+	}
+	return ""
+}
