@@ -36,7 +36,9 @@ func binary(ctx context.Context) (string, error) {
 		return "", err
 	}
 	tmp := filepath.Join(dir, fmt.Sprintf("invar.%d", os.Getpid()))
-	if err := command(ctx, "go", "build", "-o", tmp, "./cmd/invar"); err != nil {
+	// Static, as it goes into images.
+	build := run.Cmd{Argv: []string{"go", "build", "-o", tmp, "./cmd/invar"}, Env: run.Setenv(os.Environ(), "CGO_ENABLED", "0")}
+	if err := attach(ctx, build); err != nil {
 		return "", err
 	}
 	bin := filepath.Join(dir, "invar")
@@ -44,12 +46,16 @@ func binary(ctx context.Context) (string, error) {
 }
 
 func command(ctx context.Context, argv ...string) error {
-	code, err := run.Attach(ctx, run.Cmd{Argv: argv, Env: os.Environ()})
+	return attach(ctx, run.Cmd{Argv: argv, Env: os.Environ()})
+}
+
+func attach(ctx context.Context, cmd run.Cmd) error {
+	code, err := run.Attach(ctx, cmd)
 	switch {
 	case err != nil:
 		return err
 	case code != 0:
-		return mg.Fatalf(code, "%s ended with %d", filepath.Base(argv[0]), code)
+		return mg.Fatalf(code, "%s ended with %d", filepath.Base(cmd.Argv[0]), code)
 	}
 	return nil
 }

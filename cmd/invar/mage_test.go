@@ -34,6 +34,9 @@ func TestMageHasEveryTarget(t *testing.T) {
 		if !strings.Contains(list, "build:"+x.Name+" ") {
 			t.Errorf("no build:%s in magefiles/magefile.go:\n%s", x.Name, list)
 		}
+		if !strings.Contains(list, "image:"+x.Name+" ") {
+			t.Errorf("no image:%s in magefiles/image.go:\n%s", x.Name, list)
+		}
 	}
 }
 

@@ -2,6 +2,10 @@ package image
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -117,7 +121,7 @@ func testCPU(t *testing.T, env []string, bin string) {
 	req := request(t, env, bin)
 	res, err := Build(t.Context(), req)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, err.(*report.Problem).Tail)
+		t.Fatal(full(err))
 	}
 	tag := res.Tags[0]
 	defer buildah(t, env, "rmi", tag)
@@ -176,7 +180,7 @@ func testDiskFull(t *testing.T, env []string, bin string) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	env := needBuildah(t)
-	server := httptest.NewServer(registry.New())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
 	bin, arm := static(t, "amd64"), static(t, "arm64")
@@ -210,8 +214,8 @@ func TestRefused(t *testing.T) {
 }
 
 func full(err error) string {
-	if p, ok := err.(*report.Problem); ok {
-		return p.Error() + " want " + p.Want + " got " + p.Got + " hint " + p.Hint
+	if p, ok := errors.AsType[*report.Problem](err); ok {
+		return p.Error() + " want " + p.Want + " got " + p.Got + " hint " + p.Hint + "\n" + p.Tail
 	}
-	return ""
+	return fmt.Sprint(err)
 }

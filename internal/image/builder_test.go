@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +64,7 @@ func TestFindBuilder(t *testing.T) {
 		if c.want != "" {
 			continue
 		}
-		p, ok := err.(*report.Problem)
+		p, ok := errors.AsType[*report.Problem](err)
 		if !ok || p.Code != report.Unmet || !strings.Contains(p.Got, c.said) {
 			t.Errorf("%s: %v, want exit code 3 and what each said", c.name, err)
 		}

@@ -150,19 +150,6 @@ func Find(name string) (Family, error) {
 		WithWant("one of "+strings.Join(names, ", "), "").WithHint("invar image plan")
 }
 
-// variant is that of os, the first one when os is empty.
-func (f Family) variant(os string) (Variant, error) {
-	names := make([]string, 0, len(f.Variants))
-	for _, v := range f.Variants {
-		if os == "" || v.OS == os {
-			return v, nil
-		}
-		names = append(names, v.OS)
-	}
-	return Variant{}, report.Usagef("there is no image %s on %q", f.Name, os).
-		WithWant("one of "+strings.Join(names, ", "), "").WithHint("invar image plan %s", f.Name)
-}
-
 // arguments are the family's defaults with given in their place.
 func (f Family) arguments(given map[string]string) (map[string]string, error) {
 	values := f.defaults()
