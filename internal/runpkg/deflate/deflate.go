@@ -103,7 +103,10 @@ func (e *Encoder) parse(data []byte, start int) int {
 	e.dist.reset()
 	pos, stop := start, len(data)-8
 	for pos < stop && len(e.tokens) < maxTokens {
-		n, d := e.find(data, pos, e.insert(data, pos), 3, maxChain)
+		n, d := 0, 0
+		if cand := e.insert(data, pos); cand > pos-Window {
+			n, d = e.find(data, pos, cand, 3, maxChain)
+		}
 		cand3 := e.insert3(data, pos)
 		if n == 0 {
 			if d = find3(data, pos, cand3); d > 0 {
