@@ -154,7 +154,8 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), detectCommand(), doctorCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
-		envCommand(), execCommand(), packageCommand(), imageCommand(), verifyCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
+		envCommand(), execCommand(), sourceCommand(), shimCommand(), packageCommand(), imageCommand(),
+		verifyCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
 	}
 }
 

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/invar-ops/invar/internal/invar"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/vllmascend"
 )
 
 func buildCommand() *cli.Command {
@@ -72,6 +75,11 @@ func planOptions(c *cli.Context) (invar.Options, error) {
 }
 
 func runBuild(c *cli.Context) error {
+	if os.Getenv(vllmascend.InBuild) == "1" {
+		// A shim in a tree that an outer build installs or compiles.
+		fmt.Fprintln(c.App.ErrWriter, "invar: inside an invar build: nothing to do here, the outer one installs the operators")
+		return nil
+	}
 	o, err := planOptions(c)
 	if err != nil {
 		return err

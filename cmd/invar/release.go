@@ -29,6 +29,9 @@ func releaseFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "repair", Usage: "put known defects of a release right by links, and say so", Category: category},
 		&cli.BoolFlag{Name: "allow-version-skew", Usage: "go on where versions do not belong together: package, CANN, torch, torch_npu", Category: category},
 		&cli.BoolFlag{Name: "into-cann", Usage: "also link the operators into opp/vendors of CANN and keep its config.ini right", Category: category},
+		&cli.StringFlag{Name: "install-vllm-ascend", Usage: "install vllm-ascend from the source tree `DIR` first, then the operators", Category: category},
+		&cli.BoolFlag{Name: "editable", Usage: "--install-vllm-ascend as an editable install", Category: category},
+		&cli.StringFlag{Name: "vllm-ascend", Usage: "the operators that the source tree `DIR` of the installed vllm-ascend names", Category: category},
 	}
 	return flags
 }
@@ -42,7 +45,8 @@ func releaseOptions(c *cli.Context) (invar.ReleaseOptions, error) {
 		OpsVersion: c.String("ops-version"), RunPackage: local(c.String("run-package")), OpsSource: local(c.String("ops-source")),
 		ThirdParty: local(c.String("third-party")), Extension: local(c.String("extension")), Lock: local(c.String("lock")),
 		CANN: local(c.String("cann")), Installer: c.String("installer"), Repair: c.Bool("repair"),
-		Skew: c.Bool("allow-version-skew"), IntoCANN: c.Bool("into-cann"), CAFiles: c.StringSlice("ca-file"),
+		Skew: c.Bool("allow-version-skew"), IntoCANN: c.Bool("into-cann"),
+		InstallVLLM: local(c.String("install-vllm-ascend")), Editable: c.Bool("editable"), VLLMTree: local(c.String("vllm-ascend")), CAFiles: c.StringSlice("ca-file"),
 	}
 	for _, text := range c.StringSlice("ops") {
 		for name := range strings.SplitSeq(text, ",") {
@@ -62,6 +66,12 @@ func releaseOptions(c *cli.Context) (invar.ReleaseOptions, error) {
 			return o, err
 		}
 		o.Accept = append(o.Accept, hex)
+	}
+	if o.InstallVLLM != "" && o.VLLMTree != "" {
+		return o, report.Usagef("--install-vllm-ascend and --vllm-ascend exclude each other")
+	}
+	if o.Editable && o.InstallVLLM == "" {
+		return o, report.Usagef("--editable goes with --install-vllm-ascend DIR")
 	}
 	if o.Installer != "script" && o.Installer != "copy" {
 		return o, report.Usagef("--installer %s: want script or copy", o.Installer)

@@ -53,4 +53,7 @@ func showRollback(c *cli.Context, back install.RolledBack) {
 		fmt.Fprintf(w, "generation %d is current again (%s), %d is off\n", back.To, back.Receipt.Target, back.From)
 	}
 	showRestored(w, back.Restored)
+	if back.Pip != "" {
+		fmt.Fprintf(w, "what pip changed with generation %d stays; back: %s\n", back.From, back.Pip)
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // made are the names below a prefix that other parts of invar make: scratch
 // folders of builds, caches, logs where there is no home, its own Python.
-var made = []string{"work", "cache", "log", "python"}
+var made = []string{"work", "cache", "log", "python", "invar.lock"}
 
 func uninstallCommand() *cli.Command {
 	return &cli.Command{

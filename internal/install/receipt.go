@@ -50,10 +50,30 @@ type Release struct {
 	Installer   string   `json:"installer"` // "script", "script, confined", "copy"
 	Repaired    []string `json:"repaired,omitempty"`
 	IntoCANN    bool     `json:"into_cann"`
+	// VLLM is the source install of vllm-ascend that came with it.
+	VLLM *VLLMInstall `json:"vllm_ascend,omitempty"`
 	// Environment is what CANN's scripts set when it was built, and Digest says
 	// what they were.
 	Environment []cannenv.Var `json:"environment"`
 	Digest      string        `json:"environment_digest"`
+}
+
+// A VLLMInstall is a source install of vllm-ascend that pip did before the
+// transaction. Going back is a command that the user runs.
+type VLLMInstall struct {
+	Dir      string      `json:"dir"`
+	Version  string      `json:"version"`
+	Digest   string      `json:"digest"` // of the sources
+	Editable bool        `json:"editable"`
+	Changes  []PipChange `json:"changes"`
+	Back     string      `json:"back"` // command
+}
+
+// A PipChange is one distribution before and after.
+type PipChange struct {
+	Name string `json:"name"`
+	Was  string `json:"was,omitempty"` // version; "" was not there
+	Now  string `json:"now,omitempty"` // "" is gone
 }
 
 // VendorDir is the folder of the vendor of r in its own generation, "" without one.

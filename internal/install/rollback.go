@@ -16,6 +16,7 @@ type RolledBack struct {
 	To       int      `json:"to"`                 // 0: nothing of invar's is installed any more
 	Receipt  *Receipt `json:"receipt,omitempty"`  // of To
 	Restored []Moved  `json:"restored,omitempty"` // brought back to site-packages
+	Pip      string   `json:"pip,omitempty"`      // command that takes back what pip did with From
 }
 
 // Rollback makes the generation before the current one current again, and
@@ -75,6 +76,9 @@ func (p *Prefix) goBack(ctx context.Context, id string, allowed func(RolledBack)
 		return RolledBack{}, err
 	}
 	back := RolledBack{From: cur, To: r.Previous, Restored: s.later(r.Previous)}
+	if r.Release != nil && r.Release.VLLM != nil {
+		back.Pip = r.Release.VLLM.Back
+	}
 	if err := allowed(back); err != nil {
 		return RolledBack{}, err
 	}

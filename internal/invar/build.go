@@ -35,6 +35,11 @@ type BuildResult struct {
 // was there before is lost when any part of it fails.
 func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 	start := time.Now()
+	vllm, err := s.installVLLM(ctx, o)
+	if err != nil {
+		return BuildResult{Target: o.Target}, err
+	}
+	s.vllm = vllm
 	p, err := s.Plan(ctx, o)
 	if err != nil {
 		return BuildResult{Target: p.Target}, err

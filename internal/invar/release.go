@@ -2,6 +2,7 @@ package invar
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"path"
@@ -23,21 +24,24 @@ import (
 
 // ReleaseOptions are the user's choices for targets whose operators a vendor releases.
 type ReleaseOptions struct {
-	OpsVersion string   // of the released operators
-	RunPackage string   // file, folder or address instead of the published one
-	OpsSource  string   // operator source tree instead of a run package
-	Ops        []string // operators to build from it
-	ThirdParty string   // folder with the archives that its build would fetch
-	Extension  string   // sources of the wheel: zip, tree, folder or address
-	Mirrors    []string
-	Accept     []string // digests, hex
-	Lock       string   // lock file; empty finds it
-	CAFiles    []string
-	CANN       string // folder
-	Installer  string // "script" or "copy"
-	Repair     bool
-	Skew       bool
-	IntoCANN   bool
+	OpsVersion  string   // of the released operators
+	RunPackage  string   // file, folder or address instead of the published one
+	OpsSource   string   // operator source tree instead of a run package
+	Ops         []string // operators to build from it
+	ThirdParty  string   // folder with the archives that its build would fetch
+	Extension   string   // sources of the wheel: zip, tree, folder or address
+	Mirrors     []string
+	Accept      []string // digests, hex
+	Lock        string   // lock file; empty finds it
+	CAFiles     []string
+	CANN        string // folder
+	Installer   string // "script" or "copy"
+	Repair      bool
+	Skew        bool
+	IntoCANN    bool
+	InstallVLLM string // source tree of vllm-ascend to install with the operators
+	Editable    bool
+	VLLMTree    string // source tree of the vllm-ascend that is installed
 }
 
 // given names an option that only such targets have, "" when none was given.
@@ -53,6 +57,8 @@ func (r ReleaseOptions) given() string {
 		{"--accept-digest", len(r.Accept) > 0},
 		{"--into-cann", r.IntoCANN},
 		{"--repair", r.Repair},
+		{"--install-vllm-ascend", r.InstallVLLM != ""},
+		{"--vllm-ascend", r.VLLMTree != ""},
 	} {
 		if o.set {
 			return o.name
@@ -111,6 +117,14 @@ func (s Session) gatherRelease(ctx context.Context, t target.Target, f *plan.Fac
 		return err
 	}
 	r.Lock = lock
+	if ro.OpsVersion == "" {
+		if ro.OpsVersion, err = s.opsOfTree(ctx, f.Python, ro); err != nil {
+			return err
+		}
+	}
+	if v := s.vllm; v != nil {
+		r.VLLM = fmt.Sprintf("%s sha256:%s editable %v", v.Dir, v.Digest, v.Editable)
+	}
 	w := origins{s: s, ctx: ctx, trust: trust, arch: f.Arch, o: ro}
 	if r.Ops, err = w.ops(); err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 	"github.com/invar-ops/invar/internal/runpkg"
 	"github.com/invar-ops/invar/internal/store"
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/vllmascend"
 	"github.com/invar-ops/invar/scripts"
 )
 
@@ -99,7 +100,7 @@ func (b *release) prepare(ctx context.Context) error {
 		return err
 	}
 	b.vars = vars
-	b.env = b.r.CANN.Driverless(cannenv.Apply(b.Env, vars))
+	b.env = run.Setenv(b.r.CANN.Driverless(cannenv.Apply(b.Env, vars)), vllmascend.InBuild, "1")
 	b.note(vars)
 	if err := b.preflight(ctx); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (b *release) fetch(ctx context.Context, stage string, o plan.Origin) (fetch
 		CAFiles: b.o.Release.CAFiles, Stage: stage, Progress: b.Progress,
 	})
 	if err != nil {
-		if p, ok := errors.AsType[*report.Problem](err); ok && (p.Code == 0 || p.Code == report.Failed) {
+		if p, ok := errors.AsType[*report.Problem](err); ok && (p.Code == 0 || p.Code == report.Failed || p.Code == report.CheckFailed) {
 			p.Code = report.BuildFailed
 		}
 		return f, err
@@ -275,7 +276,7 @@ func (b *release) open(ctx context.Context, ops *operators, step report.Step) er
 
 // notForUs makes the refusal of a file one of the build's first stage.
 func notForUs(err error) error {
-	if p, ok := errors.AsType[*report.Problem](err); ok && (p.Code == 0 || p.Code == report.Failed) {
+	if p, ok := errors.AsType[*report.Problem](err); ok && (p.Code == 0 || p.Code == report.Failed || p.Code == report.CheckFailed) {
 		p.Code = report.BuildFailed
 	}
 	return err
@@ -369,7 +370,7 @@ func (b *release) installOps(ctx context.Context, tx *install.Tx, ops operators,
 	note := install.Release{
 		Vendor: ops.pkg.Vendor, Version: b.r.Version, SoC: b.r.SoC, CANN: b.r.CANN.CANN.Dir, CANNVersion: b.r.CANN.CANN.Version.String(),
 		Compiled: ops.pkg.CANN, Ops: ops.file.From, Extension: ext.from, Installer: how, IntoCANN: b.r.IntoCANN,
-		Environment: b.vars, Digest: b.r.CANN.Digest,
+		VLLM: b.vllm, Environment: b.vars, Digest: b.r.CANN.Digest,
 	}
 	if ops.file.Cached {
 		note.Ops = origin(b.r.Ops, ops.file)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
 )
@@ -18,6 +19,8 @@ type Session struct {
 	Runner   run.Runner
 	Progress report.Progress
 	Version  string // of invar, for manifests and receipts
+
+	vllm *install.VLLMInstall // of the build under way
 }
 
 // DefaultPrefix is where invar lives when nobody says otherwise: /opt/invar

@@ -25,7 +25,8 @@ type Release struct {
 	Repair    bool           `json:"repair"`
 	Skew      bool           `json:"allow_version_skew"`
 	IntoCANN  bool           `json:"into_cann"`
-	Lock      string         `json:"lock"` // lock file
+	Lock      string         `json:"lock"`                  // lock file
+	VLLM      string         `json:"vllm_ascend,omitempty"` // source install of vllm-ascend that goes with it
 }
 
 // An Origin is one input of a release: a file by name and content, or a tree.
@@ -133,7 +134,7 @@ func (b builder) released(r Release) []Step {
 		},
 		{
 			ID: "install/commit", Stage: StageInstall, Title: "switched", Kind: Commit, Needs: []string{"install/site"},
-			Inputs: []Input{b.pythonInput(), {"into CANN", fmt.Sprint(r.IntoCANN)}},
+			Inputs: []Input{b.pythonInput(), {"into CANN", fmt.Sprint(r.IntoCANN)}, {"vllm-ascend", r.VLLM}},
 		},
 		{ID: "probe", Stage: StageProbe, Title: "probed", Kind: ProbeIt, Needs: []string{"install/commit"}},
 	}
