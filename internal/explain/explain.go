@@ -11,6 +11,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/invar-ops/invar/internal/divergence"
 )
 
 // Options change how a log is read.
@@ -36,10 +38,14 @@ func (s *set) log(ctx context.Context, r io.Reader, opts Options) (Diagnosis, er
 		return Diagnosis{}, err
 	}
 	sc := newScanner(s)
-	if err := sc.read(ctx, r); err != nil {
+	var compared divergence.Scanner // answers that another harness compared
+	if err := sc.read(ctx, io.TeeReader(r, &compared)); err != nil {
 		return Diagnosis{}, err
 	}
 	d := sc.judge(opts.Known)
+	if d.Verdict != Found {
+		diverged(&d, compared.Report())
+	}
 	if own != nil {
 		own.complete(&d)
 	}

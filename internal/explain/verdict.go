@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/invar-ops/invar/internal/divergence"
 )
 
 // A verified is what is read of the result of a verification.
@@ -81,5 +83,22 @@ func (v verified) variant(d *Diagnosis, schema string) {
 			x := w.Details[0]
 			d.Evidence = append(d.Evidence, Evidence{Text: fmt.Sprintf("%s: request %d parts at token %d (%s, up to %.3e)", w.Name, x.Request, x.First.Position, x.First.Kind, x.First.MaxDelta)})
 		}
+	}
+}
+
+// diverged answers from what another harness printed of a comparison, if the
+// text was one.
+func diverged(d *Diagnosis, r *divergence.Report) {
+	switch {
+	case r == nil:
+		return
+	case r.Word == divergence.Failing || r.Word == divergence.Truncated:
+		*d = Diagnosis{Verdict: Elsewhere, Cause: r.Sentence, Bring: []string{r.Try}, Lines: d.Lines, Bytes: d.Bytes}
+		return
+	}
+	word := strings.NewReplacer(", but ", "-", " ", "-").Replace(string(r.Word))
+	*d = Diagnosis{
+		Verdict: Found, Family: "invariance", Rule: "answers-" + word, Cause: r.Sentence, Fix: &Fix{Do: r.Try},
+		Lines: d.Lines, Bytes: d.Bytes,
 	}
 }
