@@ -41,24 +41,40 @@ func (rn *running) one(ctx context.Context, i int, prompt string, each func()) e
 	return rn.keep(i, c.Choices[0], at)
 }
 
-// list sends all prompts, and the fillers after them, as one request.
+// list sends the prompts, and the fillers after them, in as few requests as
+// lists may be long.
 func (rn *running) list(ctx context.Context) error {
-	var all []string
-	for _, p := range rn.w.Prompts.All() {
-		all = append(all, p)
+	var at []int
+	var prompts []string
+	flush := func() error {
+		err := rn.oneList(ctx, at, prompts)
+		at, prompts = at[:0], prompts[:0]
+		return err
 	}
-	subjects := len(all)
-	for _, p := range rn.w.Fillers(rn.a).All() {
-		all = append(all, p)
+	for i, p := range rn.w.Mixed(rn.a) {
+		at, prompts = append(at, i), append(prompts, p)
+		if len(at) == workload.ListSize {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
 	}
-	f, h := rn.fields(all, workload.Filler)
-	c, err := rn.client.Complete(ctx, f, h, len(all))
+	if len(at) == 0 {
+		return nil
+	}
+	return flush()
+}
+
+// oneList sends prompts as one request; at are their indices.
+func (rn *running) oneList(ctx context.Context, at []int, prompts []string) error {
+	f, h := rn.fields(prompts, workload.Filler)
+	c, err := rn.client.Complete(ctx, f, h, len(prompts))
 	if err != nil {
-		return rn.failed(ctx, 0, err)
+		return rn.failed(ctx, at[0], err)
 	}
-	rn.count(c, len(all))
-	for i, ch := range c.Choices[:subjects] {
-		if err := rn.keep(i, ch, nil); err != nil {
+	rn.count(c, len(prompts))
+	for n, ch := range c.Choices {
+		if err := rn.keep(at[n], ch, nil); err != nil {
 			return err
 		}
 	}

@@ -45,3 +45,7 @@ func (a Arrangement) Salt(base, run string, i string) string {
 	}
 	return base + "-" + run
 }
+
+// ListSize is how many prompts one list request holds at most: its whole answer
+// is in memory at once.
+const ListSize = 256
