@@ -9,6 +9,7 @@ import (
 	"github.com/invar-ops/invar/internal/cannenv"
 	"github.com/invar-ops/invar/internal/extwheel"
 	"github.com/invar-ops/invar/internal/install"
+	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/store"
@@ -69,7 +70,7 @@ func (s Session) installVLLM(ctx context.Context, o Options) (*install.VLLMInsta
 	step := s.Progress.Start("vllm", "vllm-ascend "+firstOf(tree.Version, "of unknown version")+" from "+tree.Dir+":", -1)
 	v.Changes, err = vllmascend.Install{
 		Runner: s.Runner, Python: py, Tree: tree, Editable: v.Editable, SoC: soc, Env: choice.Driverless(cannenv.Apply(s.Env, vars)),
-		Jobs: s.jobs(ctx, o), Offline: o.Offline, Log: filepath.Join(s.LogDir(), "vllm-ascend-"+time.Now().UTC().Format("20060102-150405")+".log"),
+		Jobs: s.jobs(ctx, o, plan.Plan{Target: t.Name}), Offline: o.Offline, Log: filepath.Join(s.LogDir(), "vllm-ascend-"+time.Now().UTC().Format("20060102-150405")+".log"),
 	}.Run(ctx)
 	if err != nil {
 		step.Fail(err)
