@@ -130,7 +130,7 @@ func TestPrepend(t *testing.T) {
 	own = cann.InstallInto(t, own, cann.Package{})
 	other = cann.InstallInto(t, other, cann.Package{Vendor: "custom_transformer", Variant: cann.MissingSymbol})
 	e := opp.FromEnviron(tree.Env("ASCEND_CUSTOM_OPP_PATH=" + own)).Prepend(other)
-	found := opp.Resolve(e.Candidates(), "aclnnMmBatchInvariant", "aclnnReduceSumBatchInvariant")
+	found := opp.Resolve(e.Candidates(), "aclnnMmBatchInvariant", "aclnnReduceMeanBatchInvariant")
 	if !strings.HasPrefix(found[0].Library, other) || !strings.HasPrefix(found[1].Library, own) {
 		t.Errorf("%+v", found)
 	}

@@ -15,6 +15,7 @@ type facts struct {
 	Mapped     []mappedFile    `json:"mapped"`
 	Package    packageFacts    `json:"package"`
 	CUDA       cudaFacts       `json:"cuda"`
+	NPU        *npuFacts       `json:"npu"`
 }
 
 // cudaFacts is what the library with the GPU code says about itself.

@@ -41,6 +41,9 @@ func (p *prober) files(ctx context.Context) ([]report.Check, error) {
 	}
 	out = slices.DeleteFunc(out, func(c report.Check) bool { return c.Name == "installation" && c.Status == report.Pass })
 	out = append(out, p.record())
+	if p.onNPU() {
+		out = append(out, p.npuFiles()...)
+	}
 	libraries, err := p.libraries()
 	return append(out, libraries...), err
 }

@@ -21,6 +21,7 @@ type factsRequest struct {
 	Operators []wantedOperator `json:"operators"`
 	Mapped    []string         `json:"mapped"`         // how names of interesting libraries begin
 	CUDA      string           `json:"cuda,omitempty"` // library with GPU code
+	NPU       []string         `json:"npu,omitempty"`  // libraries to open, on Ascend
 }
 
 type wantedOperator struct {
@@ -46,6 +47,9 @@ func (p *prober) importing(ctx context.Context) ([]report.Check, error) {
 		}
 	}
 	req := factsRequest{Do: "facts", Module: install.Package, Namespace: install.Package, Mapped: []string{stem(p.target.Stage1.Library)}}
+	if p.onNPU() {
+		req.NPU = []string{p.vendorLibrary()}
+	}
 	if c := p.target.CUDA; c != nil {
 		req.CUDA = p.gpuLibrary()
 		req.Mapped = append(req.Mapped, stem(c.Library), "lib_ops")

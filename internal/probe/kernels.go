@@ -17,6 +17,9 @@ import (
 // target builds for this architecture, and the best one that this CPU runs is
 // the one in use.
 func (p *prober) kernels(ctx context.Context) ([]report.Check, error) {
+	if p.onNPU() {
+		return p.npuKernels()
+	}
 	s := p.facts.Package
 	var have []string
 	for _, l := range s.Levels {

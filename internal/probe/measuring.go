@@ -17,6 +17,7 @@ type measureRequest struct {
 	Namespace  string   `json:"namespace"`
 	Schedule   Schedule `json:"schedule"`
 	Invariance bool     `json:"invariance"`
+	NPU        bool     `json:"npu,omitempty"`
 }
 
 // A measurement runs the operators in one process for levels 6 and 7 together.
@@ -40,7 +41,7 @@ func (p *prober) start(ctx context.Context) (*measurement, error) {
 	m := &measurement{cancel: cancel, done: make(chan struct{}), at: make(chan int64, 64)}
 	req := measureRequest{
 		Do: "measure", Module: install.Package, Namespace: install.Package,
-		Schedule: schedule, Invariance: p.Level >= Invariance,
+		Schedule: schedule, Invariance: p.Level >= Invariance, NPU: p.onNPU(),
 	}
 	go func() {
 		defer close(m.done)
@@ -82,7 +83,11 @@ func (p *prober) schedule() (Schedule, error) {
 	if p.Full {
 		profile = "full"
 	}
-	s, err := LoadSchedule(profile)
+	load := LoadSchedule
+	if p.onNPU() {
+		load = loadAscendSchedule
+	}
+	s, err := load(profile)
 	if err != nil {
 		return s, err
 	}
@@ -96,8 +101,14 @@ func (p *prober) schedule() (Schedule, error) {
 
 // numbers is level 6: each operator runs, and its results are within the error
 // bound of float32 arithmetic in any order around the float64 result.
-func (p *prober) numbers(context.Context) ([]report.Check, error) {
-	err := p.measuring.wait(p.begin(p.Level))
+func (p *prober) numbers(ctx context.Context) ([]report.Check, error) {
+	var err error
+	if p.measuring == nil { // whether there is a device was known at level 2 only
+		if p.measuring, err = p.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err = p.measuring.wait(p.begin(p.Level))
 	if d, ok := errors.AsType[*died](err); ok {
 		return []report.Check{deadCheck(Numbers, "run", d)}, nil
 	}

@@ -38,8 +38,9 @@ type Result struct {
 	Prefix       string         `json:"prefix"`
 	Python       string         `json:"python"`
 	Generation   int            `json:"generation"`
-	Asked        int            `json:"asked"`  // deepest level that was asked for
-	Proved       int            `json:"proved"` // levels 1 to Proved all passed
+	Asked        int            `json:"asked"`               // deepest level that was asked for
+	Proved       int            `json:"proved"`              // levels 1 to Proved all passed
+	Simulated    string         `json:"simulated,omitempty"` // the device of levels 6 and 7 is none; they say nothing about hardware
 	Levels       []Level        `json:"levels"`
 	Checks       []report.Check `json:"checks"`
 	Coverage     *Coverage      `json:"coverage,omitempty"` // what level 7 went through
@@ -93,6 +94,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return res, err
 	}
 	res.Proved = proved(res.Levels)
+	if res.Simulated = p.simulated(); res.Simulated != "" {
+		res.Proved = min(res.Proved, Kernels)
+	}
 	res.Observations = p.observations()
 	res.Summary = summarize(res)
 	res.Elapsed = time.Since(start)
@@ -171,6 +175,8 @@ func (p *prober) lacks(ctx context.Context, level int) (string, error) {
 	switch {
 	case n == "":
 		return "", nil
+	case p.onNPU():
+		return p.lacksNPU(level), nil
 	case p.target.CUDA != nil:
 		state, err := p.gpus(ctx)
 		return state.missing, err
@@ -231,6 +237,9 @@ func finish(step report.Step, l Level) {
 
 // verdict turns the levels into the error of the probe.
 func verdict(res Result, require int) error {
+	if res.Simulated != "" && require > Kernels && len(res.Levels) >= require {
+		return onSimulated(res, require)
+	}
 	for _, bad := range []report.Status{report.Fail, report.Unclear, report.Skip} {
 		for _, l := range res.Levels {
 			if l.Status != bad || bad == report.Skip && l.Level > require {

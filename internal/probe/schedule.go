@@ -11,6 +11,9 @@ import (
 //go:embed schedule.yaml
 var scheduleYAML []byte
 
+//go:embed schedule_ascend.yaml
+var ascendYAML []byte
+
 // A Schedule says what levels 6 and 7 call. It goes to the Python side as JSON.
 type Schedule struct {
 	Sources   []Source           `yaml:"sources" json:"-"`
@@ -72,6 +75,10 @@ type Setting struct {
 // LoadSchedule reads the built-in schedule with the named profile chosen.
 func LoadSchedule(profile string) (Schedule, error) {
 	return decodeSchedule("internal/probe/schedule.yaml", scheduleYAML, profile)
+}
+
+func loadAscendSchedule(profile string) (Schedule, error) {
+	return decodeSchedule("internal/probe/schedule_ascend.yaml", ascendYAML, profile)
 }
 
 func decodeSchedule(file string, b []byte, profile string) (Schedule, error) {

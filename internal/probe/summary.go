@@ -88,6 +88,9 @@ func summarize(res Result) []string {
 			count(len(c.Batches), "batch size"), count(len(c.Threads), "thread count"), count(len(c.ISALevels), "ISA level"), thousands(c.Differ), thousands(c.Pairs))
 	}
 	out = append(out, first)
+	if res.Simulated != "" {
+		out = append(out, "levels 6 and 7 ran on a "+res.Simulated+": they say nothing about hardware")
+	}
 	if line := controlLine(res); line != "" {
 		out = append(out, line)
 	}

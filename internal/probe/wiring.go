@@ -13,6 +13,9 @@ import (
 // wiring is level 4: the process has the installed stage 1 mapped and no other,
 // and both stages were made for each other.
 func (p *prober) wiring(context.Context) ([]report.Check, error) {
+	if p.onNPU() {
+		return p.npuWiring(), nil
+	}
 	s := p.facts.Package
 	if s.Error != "" {
 		return []report.Check{check(Wiring, "stages", false, "answers from both stages", s.Error)}, nil

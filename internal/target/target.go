@@ -58,6 +58,10 @@ type Operator struct {
 	Name   string   `yaml:"name" json:"name"`
 	Schema string   `yaml:"schema" json:"schema"`
 	Keys   []string `yaml:"keys" json:"keys"` // dispatch keys with a kernel
+	// Functions are those that it calls in the vendor's library (Ascend), in
+	// releases from FunctionsSince on.
+	Functions      []string `yaml:"functions" json:"functions,omitempty"`
+	FunctionsSince string   `yaml:"functions_since" json:"functions_since,omitempty"`
 }
 
 // A Level is what one probe level checks on this target.

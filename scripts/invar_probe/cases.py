@@ -264,7 +264,7 @@ def batched(op: Operator, more: list[Operator], m: Maker) -> Case:
 
 def reduce(op: Operator, more: list[Operator], m: Maker) -> Case:
     """op(x, [-1]): sum and mean of the last dimension."""
-    mean = m.spec.operator == "mean"
+    mean = "mean" in m.spec.operator
     return Case(
         m.spec, m.dtype, m.terms(m.spec.size), (),
         call=lambda x, f: (op(x, [-1], False).unsqueeze(1),),
@@ -274,7 +274,7 @@ def reduce(op: Operator, more: list[Operator], m: Maker) -> Case:
 
 def reduce_first(op: Operator, more: list[Operator], m: Maker) -> Case:
     """op(x[size, rows], [0]): neighbours lie side by side in memory."""
-    mean = m.spec.operator == "mean"
+    mean = "mean" in m.spec.operator
     return Case(
         m.spec, m.dtype, m.terms(m.spec.size), (),
         call=lambda x, f: (op(x.t().contiguous(), [0], False).unsqueeze(1),),
@@ -284,7 +284,7 @@ def reduce_first(op: Operator, more: list[Operator], m: Maker) -> Case:
 
 def reduce_two(op: Operator, more: list[Operator], m: Maker) -> Case:
     """op(x[rows, 6, size], [1, 2]): two dimensions at once."""
-    mean = m.spec.operator == "mean"
+    mean = "mean" in m.spec.operator
     return Case(
         m.spec, m.dtype, m.terms(6, m.spec.size), (),
         call=lambda x, f: (op(x, [1, 2], False).unsqueeze(1),),
@@ -295,7 +295,7 @@ def reduce_two(op: Operator, more: list[Operator], m: Maker) -> Case:
 
 def softmax(op: Operator, more: list[Operator], m: Maker) -> Case:
     """op(x, -1): softmax and log_softmax of the last dimension."""
-    log = m.spec.operator == "log_softmax"
+    log = "log_softmax" in m.spec.operator
     return Case(
         m.spec, m.dtype, inputs.logits((m.rows, m.spec.size), m.dtype, m.gen), (),
         call=lambda x, f: (op(x, -1),),
@@ -306,12 +306,45 @@ def softmax(op: Operator, more: list[Operator], m: Maker) -> Case:
 
 def softmax_first(op: Operator, more: list[Operator], m: Maker) -> Case:
     """op(x[size, rows], 0): neighbours lie side by side in memory."""
-    log = m.spec.operator == "log_softmax"
+    log = "log_softmax" in m.spec.operator
     return Case(
         m.spec, m.dtype, inputs.logits((m.rows, m.spec.size), m.dtype, m.gen), (),
         call=lambda x, f: (op(x.t().contiguous(), 0).t(),),
         expect=lambda x, f: (reference.softmax(x, 1, log),),
         flip_out=(1,),
+    )  # fmt: skip
+
+
+# Keys that every row of attention sees, and heads.
+SEEN, HEADS = 90, 4
+
+
+def attention(op: Operator, more: list[Operator], m: Maker) -> Case:
+    """op(q[rows, 1, size], k, v, heads and scale): every row sees the same keys.
+
+    Turned round are the keys with their values: the order of the sums changes and
+    the result does not.
+    """
+    size = m.spec.size
+    scale = (size // HEADS) ** -0.5
+    k, v = m.weights(SEEN, size), m.weights(SEEN, size)
+    if m.cancelling:
+        # Every other key is its neighbour again, with the value's sign turned: they
+        # cancel in the sum over keys, and only the rounding on the way is left.
+        k[1::2], v[1::2] = k[::2], -inputs.spread((SEEN // 2, size), m.dtype, m.gen)
+        v[::2] = -v[1::2]
+        v[::2] += m.weights(SEEN // 2, size) * 2.0**-4
+
+    def call(x: torch.Tensor, f: Tensors) -> Tensors:
+        k, v = (t.unsqueeze(0).expand(x.shape[0], -1, -1).contiguous() for t in f)
+        out = op(x.unsqueeze(1), k, v, num_heads=HEADS, scale=scale, input_layout="BSH")
+        return (out[0].squeeze(1),)
+
+    return Case(
+        m.spec, m.dtype, m.weights(m.rows, size), (k, v),
+        call=call,
+        expect=lambda x, f: (reference.attention(x, f[0], f[1], HEADS, scale),),
+        flip_rows=(), flip_fixed=((0,), (0,)),
     )  # fmt: skip
 
 
@@ -369,7 +402,7 @@ FAMILIES: dict[str, Family] = {
     f.__name__: f
     for f in (
         product, broadcast, affine, linear, packed, vector, batched_rows, batched_affine, batched,
-        reduce, reduce_first, reduce_two, softmax, softmax_first, norm, add_norm, rows,
+        reduce, reduce_first, reduce_two, softmax, softmax_first, norm, add_norm, attention, rows,
     )
 }  # fmt: skip
 

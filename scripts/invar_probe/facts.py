@@ -21,7 +21,12 @@ def gather(request: dict[str, Any]) -> dict[str, Any]:
         out["operators"] = [_operator(request["namespace"], o) for o in request["operators"]]
         out["registered"] = _registered(request["namespace"])
         out["mapped"] = _mapped(request["mapped"])
-        out["package"] = package.describe(request["module"])
+        if not request.get("npu"):
+            out["package"] = package.describe(request["module"])
+        if request.get("npu"):
+            from . import npu
+
+            out["npu"] = npu.describe(request["npu"])
         if request.get("cuda"):
             out["cuda"] = package.describe_cuda(request["cuda"])
     return out
@@ -87,7 +92,7 @@ def _operator(namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     name = wanted["name"]
-    out: dict[str, Any] = {"name": name, "found": False, "schemas": [], "want": [], "keys": {}}
+    out: dict[str, Any] = {"name": name, "found": False, "schemas": [], "want": "", "keys": {}}
     if wanted.get("schema"):
         try:
             out["want"] = str(torch._C.parse_schema(f"{namespace}::{wanted['schema']}"))

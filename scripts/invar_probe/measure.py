@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
-from . import cases, numerics, observe
+from . import cases, npu, numerics, observe
 from .cases import Operator, Spec
 from .channel import Channel
 from .package import Package
@@ -41,8 +41,13 @@ class Resolver:
 def run(request: dict[str, Any], channel: Channel) -> dict[str, Any]:
     """Carries out a measurement; level 7 only where the request asks for it."""
     schedule = parse(request["schedule"])
-    package = Package(request["module"])
-    resolve = Resolver(request["namespace"])
+    package: Package | npu.Device
+    resolve: Callable[[str], Operator]
+    if request.get("npu"):
+        importlib.import_module(request["module"])
+        package, resolve = npu.Device(), npu.Resolver(request["namespace"])
+    else:
+        package, resolve = Package(request["module"]), Resolver(request["namespace"])
     began = time.perf_counter()
     out: dict[str, Any] = {"numbers": _numbers(schedule, resolve, channel)}
     out["numbers_seconds"] = round(time.perf_counter() - began, 3)
@@ -53,7 +58,9 @@ def run(request: dict[str, Any], channel: Channel) -> dict[str, Any]:
     return out
 
 
-def _numbers(schedule: Schedule, resolve: Resolver, channel: Channel) -> list[dict[str, Any]]:
+def _numbers(
+    schedule: Schedule, resolve: Callable[[str], Operator], channel: Channel
+) -> list[dict[str, Any]]:
     out = []
     for n, (spec, name) in enumerate(_pairs(schedule)):
         channel.progress(n, len(schedule.operators) * len(schedule.dtypes), "numbers")
@@ -73,7 +80,11 @@ class _Invariance:
     """Level 7 of one schedule."""
 
     def __init__(
-        self, schedule: Schedule, package: Package, resolve: Resolver, channel: Channel
+        self,
+        schedule: Schedule,
+        package: Package | npu.Device,
+        resolve: Callable[[str], Operator],
+        channel: Channel,
     ) -> None:
         self._schedule, self._package = schedule, package
         self._resolve, self._channel = resolve, channel
@@ -110,7 +121,7 @@ class _Invariance:
             "left_out": self._left_out,
         }
         if schedule.observe is not None:
-            out["observed"] = observe.torch_batches(schedule, self._package)
+            out["observed"] = observe.torch_batches(schedule, self._package, self._resolve)
         return out
 
     def _start(self, spec: Spec, name: str) -> Iterator[Run]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from . import cases
+from .cases import Operator
+from .npu import Device
 from .package import Package
 from .schedule import DTYPES, Schedule, Setting, Sweep
 from .sweep import Run
 
 
-def torch_batches(schedule: Schedule, package: Package) -> dict[str, Any]:
+def torch_batches(
+    schedule: Schedule, package: Package | Device, resolve: Callable[[str], Operator]
+) -> dict[str, Any]:
     """At which numbers of rows torch's own operator changes a row's bits.
 
     Compared with the largest batch, in the process's usual number of threads and
@@ -20,7 +25,7 @@ def torch_batches(schedule: Schedule, package: Package) -> dict[str, Any]:
     """
     spec = schedule.observe
     assert spec is not None
-    function = getattr(torch, spec.operator.partition(":")[2])
+    function = resolve(spec.operator)
     out: dict[str, Any] = {"operator": spec.operator, "threads": torch.get_num_threads()}
     name = schedule.dtypes[0]
     rows = sorted({r for s in schedule.sweeps.values() for r in s.rows})

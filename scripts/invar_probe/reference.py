@@ -102,6 +102,27 @@ def add_rms_norm(
     return norm, added
 
 
+def attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int, scale: float
+) -> Expected:
+    """softmax(q @ k' * scale) @ v for each head, with keys shared by all rows."""
+    rows, size = q.shape[0], q.shape[1] // heads
+    one = q.double().view(rows, heads, size).transpose(0, 1)
+    two, three = (t.double().view(-1, heads, size).transpose(0, 1) for t in (k, v))
+    weight = torch.softmax(one @ two.transpose(1, 2) * scale, -1)
+    reach = one.abs() @ two.abs().transpose(1, 2) * abs(scale)
+    # An error of a score moves its weight by that factor, and so does one of the sum.
+    relative = 2 * gamma(size + _EPILOGUE) * reach.amax(-1, keepdim=True)
+    # Weights that are rounded to the dtype before the second product are within it too.
+    relative = relative + gamma(3 * k.shape[0] + _EPILOGUE) + torch.finfo(q.dtype).eps
+    error = relative * (weight @ three.abs())
+
+    def flat(t: torch.Tensor) -> torch.Tensor:
+        return t.transpose(0, 1).reshape(rows, heads * size)
+
+    return rounded(flat(weight @ three), flat(error), q.dtype)
+
+
 # Stands for every ratio that is larger, infinite or not a number.
 MOST = 1e30
 

@@ -18,7 +18,7 @@ type Variant string
 const (
 	Correct        Variant = ""
 	BatchDependent Variant = "batch dependent" // mm splits its reduction by the number of rows
-	MissingSymbol  Variant = "missing symbol"  // without aclnnReduceSumBatchInvariant
+	MissingSymbol  Variant = "missing symbol"  // without aclnnReduceMeanBatchInvariant
 	OtherSoC       Variant = "other soc"       // the name is of SoC, the kernels are of another
 	WritesOutside  Variant = "writes outside"  // install.sh writes beside its target and into $HOME
 	Truncated      Variant = "truncated"       // a download that stopped
@@ -175,7 +175,7 @@ func (p Package) library() library {
 	case BatchDependent:
 		l.flags = append(l.flags, "-DBATCH_DEPENDENT")
 	case MissingSymbol:
-		l.flags = append(l.flags, "-DNO_REDUCE_SUM")
+		l.flags = append(l.flags, "-DNO_REDUCE_MEAN")
 	case ExtraExports:
 		l.flags = append(l.flags, "-DBUILTINS")
 	}

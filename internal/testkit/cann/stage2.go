@@ -87,32 +87,7 @@ func Stage2Zip(t testing.TB, dir, version string, by Caller) string {
 		dir = t.TempDir()
 	}
 	out := filepath.Join(dir, Stage2Name(version))
-	f, err := os.Create(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := zip.NewWriter(f)
-	files := project(t, version, by)
-	for _, name := range sorted(files) {
-		h := &zip.FileHeader{Name: name, Method: zip.Deflate}
-		h.SetMode(0o644)
-		if strings.HasSuffix(name, ".sh") {
-			h.SetMode(0o755)
-		}
-		part, err := w.CreateHeader(h)
-		if err == nil {
-			_, err = part.Write([]byte(files[name]))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	zipped(t, out, project(t, version, by))
 	return out
 }
 
@@ -177,4 +152,81 @@ func Site(t testing.TB, by Caller) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// PrebuiltZip is Stage2Zip with the extension compiled already: its setup.py
+// packs the library of Wheel. For tests that are not about compiling.
+func PrebuiltZip(t testing.TB, dir, version string, by Caller) string {
+	t.Helper()
+	out := filepath.Join(dir, Stage2Name(version))
+	built, err := zip.OpenReader(Wheel(t, "1.0.0", by))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = built.Close() }()
+	const top = "torch_ops_extension/batch_invariant_ops/"
+	files := map[string]string{top + "setup.py": strings.ReplaceAll(prebuiltSetup, "@VERSION@", version)}
+	for _, f := range built.File {
+		if !strings.HasPrefix(f.Name, "batch_invariant_ops/") {
+			continue
+		}
+		b, err := fs.ReadFile(built, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[top+f.Name] = strings.ReplaceAll(string(b), `"1.0.0"`, `"`+version+`"`)
+	}
+	zipped(t, out, files)
+	return out
+}
+
+// prebuiltSetup makes a wheel for this Python and machine, as one with an
+// extension is, and needs torch_npu as that does.
+const prebuiltSetup = `from setuptools import Distribution, setup
+from torch_npu.utils.cpp_extension import NpuExtension  # noqa: F401
+
+
+class Compiled(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+setup(
+    name="batch_invariant_ops",
+    version="@VERSION@",
+    packages=["batch_invariant_ops"],
+    package_data={"batch_invariant_ops": ["*.so"]},
+    install_requires=["torch"],
+    distclass=Compiled,
+)
+`
+
+// zipped writes files as a zip.
+func zipped(t testing.TB, out string, files map[string]string) {
+	t.Helper()
+	f, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(f)
+	for _, name := range sorted(files) {
+		h := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		h.SetMode(0o644)
+		if strings.HasSuffix(name, ".sh") {
+			h.SetMode(0o755)
+		}
+		part, err := w.CreateHeader(h)
+		if err == nil {
+			_, err = part.Write([]byte(files[name]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,6 +1,6 @@
 // libcust_opapi of the look-alike's run packages, computing on the CPU.
 // BATCH_DEPENDENT: the reduction of mm is split by the number of rows.
-// NO_REDUCE_SUM: one operator of the list is missing.
+// NO_REDUCE_MEAN: one operator of the list is missing.
 // BUILTINS: it exports a name of CANN's own, and so takes that operator over.
 #include <cmath>
 #include <limits>
@@ -58,16 +58,16 @@ void reduce(const aclTensor *x, const aclIntArray *dims, aclTensor *out, bool me
 OPERATOR(aclnnMmBatchInvariant, 1024, (const aclTensor *a, const aclTensor *b, aclTensor *out), (a, b, out)) { multiply(a, b, out); }
 OPERATOR(aclnnMatmulBatchInvariant, 1024, (const aclTensor *a, const aclTensor *b, aclTensor *out), (a, b, out)) { multiply(a, b, out); }
 
-#ifndef NO_REDUCE_SUM
 OPERATOR(aclnnReduceSumBatchInvariant, 0, (const aclTensor *x, const aclIntArray *dims, bool keep, aclTensor *out), (x, dims, keep, out)) {
   (void)keep;
   reduce(x, dims, out, false);
 }
-#endif
+#ifndef NO_REDUCE_MEAN
 OPERATOR(aclnnReduceMeanBatchInvariant, 0, (const aclTensor *x, const aclIntArray *dims, bool keep, aclTensor *out), (x, dims, keep, out)) {
   (void)keep;
   reduce(x, dims, out, true);
 }
+#endif
 OPERATOR(aclnnLogSoftmaxBatchInvariant, 0, (const aclTensor *x, int64_t dim, aclTensor *out), (x, dim, out)) {
   std::vector<float> v = floats(x);
   lines(x->dims, dim, [&](int64_t first, int64_t stride, int64_t length, int64_t) {

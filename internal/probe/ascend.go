@@ -1,0 +1,226 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/invar-ops/invar/internal/opp"
+	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/version"
+)
+
+// npuFacts is what scripts/invar_probe/npu.py answers.
+type npuFacts struct {
+	Count      int               `json:"count"`
+	Name       string            `json:"name"`
+	Simulated  string            `json:"simulated"` // what a look-alike CANN says of itself
+	Triton     bool              `json:"triton"`
+	VLLMAscend string            `json:"vllm_ascend"` // its folder
+	Opened     map[string]string `json:"opened"`      // why the loader refuses a file, "" when it takes it
+	TorchNPU   string            `json:"torch_npu"`
+	Error      string            `json:"error"`
+}
+
+// onNPU reports whether the target's operators run on an Ascend NPU.
+func (p *prober) onNPU() bool { return p.target.Flavour == "ascend" }
+
+// vendorLibrary is stage 1 of an Ascend installation.
+func (p *prober) vendorLibrary() string { return filepath.Join(p.receipt.VendorDir(), opp.Library) }
+
+// lacksNPU says what keeps a level from being run on this host.
+func (p *prober) lacksNPU(level int) string {
+	switch {
+	case level == Files || level == Kernels:
+		return ""
+	case run.Getenv(p.Env, "ASCEND_HOME_PATH") == "":
+		return "it needs CANN's environment: name its folder with --cann"
+	case level < Numbers:
+		return ""
+	case p.facts == nil || p.facts.NPU == nil:
+		return "it needs an NPU, which is asked for at level 2"
+	case p.facts.NPU.Count == 0:
+		return "it needs an NPU that torch_npu can use" + because(p.facts.NPU.Error)
+	}
+	return ""
+}
+
+// aclnn lists the functions behind the target's operators.
+func (p *prober) aclnn() []string {
+	var out []string
+	for _, o := range p.target.Operators {
+		if before(p.receipt.Release.Version, o.FunctionsSince) {
+			continue // that release calls others, whose names are not known
+		}
+		for _, f := range o.Functions {
+			if !slices.Contains(out, f) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// before reports whether release is older than since. A release without a
+// version that can be read is taken for a new one.
+func before(release, since string) bool {
+	if since == "" {
+		return false
+	}
+	a, errA := version.Parse(version.PEP440, release)
+	b, errB := version.Parse(version.PEP440, since)
+	return errA == nil && errB == nil && version.Compare(a, b) < 0
+}
+
+// npuFiles is the part of level 1 about the operator package: the library opens
+// by the loader's rules, has every function with its GetWorkspaceSize, and takes
+// nothing over from CANN.
+func (p *prober) npuFiles() []report.Check {
+	var own, builtin opp.Candidate
+	for _, c := range opp.FromEnviron(p.Env).Candidates() {
+		if sameFile(c.Path, p.vendorLibrary()) && own.Path == "" {
+			own = c
+		}
+		if c.Via == "CANN" {
+			builtin = c
+		}
+	}
+	const name = "functions of libcust_opapi.so"
+	if own.Path == "" {
+		c := check(Files, name, false, p.vendorLibrary(), "the lookup of CANN never comes to it: ASCEND_CUSTOM_OPP_PATH="+run.Getenv(p.Env, "ASCEND_CUSTOM_OPP_PATH"))
+		c.Hint = "start programs with invar exec -- CMD, or after eval \"$(invar env)\""
+		return []report.Check{c}
+	}
+	if !own.Usable() {
+		c := check(Files, name, false, "a library that the loader takes", p.within(own.Path)+": "+own.Problem)
+		c.Hint = "torch_npu would only say that a function is not in libopapi.so; source CANN's set_env.sh, or build for this CANN"
+		return []report.Check{c}
+	}
+	var missing []string
+	for _, f := range p.aclnn() {
+		for _, n := range opp.Pair(f) {
+			if !own.Exports(n) {
+				missing = append(missing, n)
+			}
+		}
+	}
+	c := check(Files, name, len(missing) == 0, fmt.Sprintf("%s, each with its %s", count(len(p.aclnn()), "function"), opp.GetWorkspaceSize),
+		firstNonEmpty(prefixed("without ", missing), "all of them"))
+	c.Hint = hintUnless(c, "the run package is of another version than the wheel: build both from one version")
+	taken := opp.Hijacked(own, builtin)
+	d := check(Files, "names of CANN", len(taken) == 0, "no function of CANN's own exported by the package",
+		firstNonEmpty(prefixed("it takes over ", taken), "none"))
+	d.Hint = hintUnless(d, "vendors come before CANN for every name: every program would use these; do not use this package")
+	return []report.Check{c, d}
+}
+
+// npuWiring is level 4: the lookup ends in this installation for every function,
+// in the process itself and in one that vllm-ascend has prepared, and the loader
+// takes the library.
+func (p *prober) npuWiring() []report.Check {
+	env := opp.FromEnviron(p.Env)
+	out := []report.Check{p.opens(), p.wins("lookup", env)}
+	if own := p.vllmVendor(); own != "" {
+		out = append(out, p.wins("lookup in vllm-ascend's workers", env.Prepend(own)))
+	}
+	p.contrary()
+	p.choice()
+	return out
+}
+
+func (p *prober) opens() report.Check {
+	path := p.vendorLibrary()
+	text, asked := p.facts.NPU.Opened[path]
+	c := check(Wiring, "dlopen", asked && text == "", p.within(path)+" opens in the probed process", firstNonEmpty(text, "it opens"))
+	c.Hint = hintUnless(c, "this is what torch_npu hides behind \"not in libopapi.so\"")
+	return c
+}
+
+// wins compares, name by name, who serves it with this installation.
+func (p *prober) wins(name string, env opp.Env) report.Check {
+	var lost, shadowed []string
+	for _, f := range p.aclnn() {
+		for _, found := range opp.Resolve(env.Candidates(), opp.Pair(f)...) {
+			switch {
+			case found.Library == "":
+				lost = append(lost, found.Name+": nowhere")
+			case !sameFile(found.Library, p.vendorLibrary()):
+				lost = append(lost, found.Name+": "+found.Library+" ("+found.Via+")")
+			}
+			for _, s := range found.Shadowed {
+				if !slices.Contains(shadowed, s) {
+					shadowed = append(shadowed, s)
+				}
+			}
+		}
+	}
+	c := check(Wiring, name, len(lost) == 0, "every function from "+p.within(p.vendorLibrary()), firstNonEmpty(strings.Join(lost, "; "), "every function from it"+after(shadowed)))
+	c.Hint = hintUnless(c, "another vendor comes first; put this one first in ASCEND_CUSTOM_OPP_PATH (invar env), or remove the other: "+run.Getenv(p.Env, "ASCEND_CUSTOM_OPP_PATH"))
+	return c
+}
+
+func after(shadowed []string) string {
+	if len(shadowed) == 0 {
+		return ""
+	}
+	return ", before " + strings.Join(shadowed, ", ")
+}
+
+// vllmVendor is the vendor that vllm-ascend puts first when it starts.
+func (p *prober) vllmVendor() string {
+	if p.facts.NPU.VLLMAscend == "" {
+		return ""
+	}
+	dir := filepath.Join(p.facts.NPU.VLLMAscend, "_cann_ops_custom", "vendors", "custom_transformer")
+	if _, err := os.Stat(dir); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// contrary notes variables that work against determinism. Base images of CANN
+// set some of them.
+func (p *prober) contrary() {
+	for _, v := range []struct{ name, bad, text string }{
+		{"LCCL_DETERMINISTIC", "0", "vllm-ascend sets it to 1 in batch-invariant mode; other programs do not"},
+		{"ATB_MATMUL_SHUFFLE_K_ENABLE", "1", "products of ATB shuffle their reduction; vllm-ascend leaves it as it is: export ATB_MATMUL_SHUFFLE_K_ENABLE=0"},
+		{"HCCL_DETERMINISTIC", "false", "vllm-ascend sets it to strict in batch-invariant mode; other programs do not"},
+	} {
+		if run.Getenv(p.Env, v.name) == v.bad {
+			p.extra = append(p.extra, Observation{"environment", v.name + "=" + v.bad + ": " + v.text})
+		}
+	}
+}
+
+// choice says what vllm_ascend.batch_invariant would do in this environment,
+// which it tells at debug level only.
+func (p *prober) choice() {
+	text := "with VLLM_BATCH_INVARIANT=1 it takes these AscendC operators, attention included"
+	if p.facts.NPU.Triton {
+		text += ", and Triton's for addmm, bmm and softmax"
+	}
+	p.extra = append(p.extra, Observation{"vllm-ascend", text})
+}
+
+// simulated labels what ran on a device that is none.
+func (p *prober) simulated() string {
+	if p.facts == nil || p.facts.NPU == nil {
+		return ""
+	}
+	return p.facts.NPU.Simulated
+}
+
+// onSimulated refuses to count a simulated device for what was required.
+func onSimulated(res Result, require int) error {
+	for _, l := range res.Levels {
+		if l.Level <= require && l.Status != report.Pass {
+			return problem(res, l) // what failed there fails all the same
+		}
+	}
+	return report.Problemf(report.Inconclusive, "probe level %d is required and ran on a %s", require, res.Simulated).
+		WithWant("an NPU", "a look-alike of CANN, which says nothing about hardware").
+		WithHint("run the same on a machine with an NPU: invar probe --full --record DIR")
+}
