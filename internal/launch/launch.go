@@ -95,6 +95,7 @@ func freePort() (string, error) {
 type Server struct {
 	Command Command
 	Log     string
+	routing string // folder of routing records; "" where none are expected
 	stop    context.CancelFunc
 	ended   chan struct{}
 	err     error // how it ended; read after ended is closed
@@ -116,8 +117,16 @@ func Start(ctx context.Context, r run.Runner, c Command, env []string, log strin
 	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
+	routing := ""
+	if c.wantsRouting(env) {
+		routing = strings.TrimSuffix(log, ".log") + ".routing"
+		if err := os.RemoveAll(routing); err != nil {
+			return nil, err
+		}
+		env = run.Setenv(env, routingVariable, routing)
+	}
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Server{Command: c, Log: log, stop: stop, ended: make(chan struct{})}
+	s := &Server{Command: c, Log: log, routing: routing, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
 		_, s.err = r.Run(sctx, run.Cmd{Argv: c.Argv, Env: env, Log: log})
@@ -160,7 +169,7 @@ func (s *Server) wait(ctx context.Context, patience time.Duration) error {
 			return s.diagnosed(ctx, fmt.Errorf("the server did not answer %s/health within %s", s.Command.URL, patience))
 		case <-tick.C:
 			if healthy(ctx, s.Command.URL) {
-				return s.checkLog()
+				return errors.Join(s.checkLog(), s.routed())
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -105,9 +106,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 		if err != nil {
 			return nil, err
 		}
-		for k, v := range header {
-			req.Header[k] = v
-		}
+		maps.Copy(req.Header, header)
 		if body != nil {
 			req.Header.Set("Content-Type", "application/json")
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -78,9 +79,7 @@ func (c *Client) Stream(ctx context.Context, f Fields, h http.Header, n int, eac
 	ctx, cancel := c.limit(ctx)
 	defer cancel()
 	body := Fields{"stream": true, "stream_options": map[string]any{"include_usage": true}}
-	for k, v := range f {
-		body[k] = v
-	}
+	maps.Copy(body, f)
 	start := time.Now()
 	res, err := c.post(ctx, "/v1/completions", body, h)
 	if err != nil {

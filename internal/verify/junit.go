@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
@@ -53,15 +54,15 @@ func runCase(suite string, w judge.Workload, n int, r judge.Run) junit.Testcase 
 
 func verdictCase(suite string, v judge.Verdict) junit.Testcase {
 	t := junit.Testcase{Name: "verdict", Classname: suite, Time: "0.000"}
-	text := ""
+	var text strings.Builder
 	for _, r := range v.Reasons {
-		text += r.ID + ": " + r.Text + "\n"
+		fmt.Fprintf(&text, "%s: %s\n", r.ID, r.Text)
 	}
 	switch v.Word {
 	case judge.Variant:
 		t.Failure = &junit.Result{Type: string(v.Word), Message: v.Sentence}
 	case judge.Inconclusive:
-		t.Error = &junit.Result{Type: string(v.Word), Message: v.Sentence, Data: text}
+		t.Error = &junit.Result{Type: string(v.Word), Message: v.Sentence, Data: text.String()}
 	}
 	return t
 }

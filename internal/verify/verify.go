@@ -79,6 +79,9 @@ type verification struct {
 	logs      []string
 }
 
+// controlLog is the name of the control's log.
+const controlLog = "control.log"
+
 func (v *verification) all(ctx context.Context) error {
 	lifetimes := 1
 	if v.Launch != "" {
@@ -97,7 +100,7 @@ func (v *verification) all(ctx context.Context) error {
 		return nil
 	}
 	v.facts.Control = v.Control + v.ControlLaunch
-	return v.on(ctx, v.Control, v.ControlLaunch, "control.log", func(c *connection) error { return v.control(ctx, c) })
+	return v.on(ctx, v.Control, v.ControlLaunch, controlLog, func(c *connection) error { return v.control(ctx, c) })
 }
 
 // on calls f with a connection to the server at url, or to one that command
@@ -119,6 +122,12 @@ func (v *verification) on(ctx context.Context, url, command, logName string, f f
 		v.logs = append(v.logs, log)
 		defer s.Stop()
 		err = v.with(ctx, c.URL, f)
+		if all, rerr := s.Routing(); rerr == nil && logName != controlLog {
+			for _, r := range all {
+				v.facts.Routing = append(v.facts.Routing, r.Text())
+			}
+		}
+		v.facts.LogPreemptions += s.Preemptions()
 		if why := s.Cause(); why != nil && errors.Is(err, drive.ErrDied) {
 			err = fmt.Errorf("%w: %s (%s)", err, why.Text, why.Hint)
 		}

@@ -215,11 +215,11 @@ func (s *Server) choice(b body, index int, r *request, toks []token, last bool) 
 		out += `,"token_ids":[` + strings.Join(ids, ",") + `]`
 	}
 	if b.PromptLogprobs > 0 && !s.cfg.SGLang {
-		out += `,"prompt_logprobs":[null`
+		entries := []string{"null"}
 		for _, c := range r.prompts {
-			out += "," + promptEntry(c, b.PromptLogprobs)
+			entries = append(entries, promptEntry(c, b.PromptLogprobs))
 		}
-		out += "]"
+		out += `,"prompt_logprobs":[` + strings.Join(entries, ",") + "]"
 	}
 	if last {
 		out += `,"finish_reason":"length"`

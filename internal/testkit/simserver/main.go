@@ -2,6 +2,7 @@ package simserver
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -44,7 +45,7 @@ func Main(args []string) int {
 		_ = srv.Close()
 	}()
 	fmt.Fprintln(os.Stderr, "listening on", srv.Addr)
-	if err := srv.ListenAndServe(); err != http.ErrServerClosed { //nolint:errorlint // returned bare
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -19,8 +19,11 @@ type Facts struct {
 	Control   string // the server that must vary; "" where none was given
 	RankURLs  int
 	Strict    bool
-	Ended     string // why it stopped early, or ""
-	Because   string // the error behind it
+	Routing   []string // what the workers say of their operators
+	// LogPreemptions are those that the server's log tells of; newer servers tell none.
+	LogPreemptions int
+	Ended          string // why it stopped early, or ""
+	Because        string // the error behind it
 }
 
 // Judge compares all runs, each with each, and comes to a verdict.

@@ -53,6 +53,9 @@ func (v Verdict) ended(f Facts) Verdict {
 // reasons are those that do not lie in the runs.
 func (f Facts) reasons(res *Result) []Reason {
 	var out []Reason
+	if f.LogPreemptions > 0 {
+		out = append(out, Reason{ID: "preempted", Text: fmt.Sprintf("the server's log tells of %d preempted requests: recomputed tokens take another path than decoded ones", f.LogPreemptions), Hint: "lower --max-num-seqs or --max-model-len, or raise the KV memory of the server"})
+	}
 	if c := res.Control; c != nil && c.Status != report.Pass {
 		out = append(out, Reason{ID: "control", Text: fmt.Sprintf("the control %s does not vary either (%d pairs): the workloads could not have shown a defect", c.Server, c.Pairs), Hint: "give a control that varies: the same server without batch invariance"})
 	}
@@ -90,6 +93,9 @@ func notes(f Facts, res *Result, all, compare []*journal.Run) []Reason {
 		if r.Arrangement.Cache == "apart" {
 			cold += o.Hits
 		}
+	}
+	for _, r := range f.Routing {
+		out = append(out, Reason{ID: "routing", Text: r})
 	}
 	if waits > 0 {
 		out = append(out, Reason{ID: "waits", Text: fmt.Sprintf("the server asked %d times to wait (429 or 503): fewer requests met than were sent at once", waits)})
