@@ -14,7 +14,7 @@ import (
 // FS holds the packages. The patterns name files: a folder would leave out
 // __init__.py (without all:) or take __pycache__ in (with it).
 //
-//go:embed all:invar_probe/*.py all:invar_models/*.py all:invar_offline/*.py all:invar_wheel/*.py all:invar_hook/*.py
+//go:embed all:invar_probe/*.py all:invar_models/*.py invar_calls/*.py all:invar_offline/*.py all:invar_wheel/*.py all:invar_hook/*.py
 var FS embed.FS
 
 // Probe is the folder of FS to start Python with.
@@ -32,6 +32,9 @@ const Hook = "invar_hook/_invar_hook.py"
 
 // Offline is the folder of FS that answers prompts through vllm.LLM.
 const Offline = "invar_offline"
+
+// Calls is the program that lists the engine calls of a Python file.
+const Calls = "invar_calls/calls.py"
 
 // Unpack writes the scripts below dir.
 func Unpack(dir string) error {
