@@ -1,30 +1,36 @@
-"""Batch-invariant operators for PyTorch on the CPU.
+"""Batch-invariant operators for PyTorch on the CPU and, in the cuda flavour, on NVIDIA GPUs.
 
 Importing this package registers torch.ops.batch_invariant_ops.* and opens the
-kernels that `invar build cpu` installed. enable() routes aten's operators too.
+kernels that `invar build` installed. enable() routes aten's operators too.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from . import _fake
+from . import _cuda, _fake
 from ._check import Check, quick_check
 from ._loader import load as _load
-from ._report import FOLLOWS, NOT_ROUTED, Report, RouteReport
+from ._native import Native as _Native
+from ._report import FOLLOWS, NOT_ROUTED, CudaReport, Report, RouteReport
+from ._routing import Backend as _Backend
 from ._routing import Router as _Router
 
 __all__ = [
     "Check",
+    "CudaReport",
     "Report",
     "RouteReport",
     "contract",
+    "cuda_contract",
+    "cuda_missing",
     "disable",
     "enable",
     "enabled",
     "is_enabled",
     "isa",
     "library_path",
+    "prepare_cuda",
     "quick_check",
     "report",
     "select_isa",
@@ -35,8 +41,12 @@ __version__ = "1.0.0"
 
 _loaded = _load()
 _native = _loaded.native
+_loaded_cuda = _cuda.load(_loaded.extension.parent)
 _fake.register()
-_router = _Router(_native)
+_backends = [_Backend("CPU", _native)]
+if isinstance(_loaded_cuda, _cuda.Cuda):
+    _backends.append(_Backend("CUDA", _loaded_cuda.native))
+_router = _Router(_backends)
 
 
 def enable() -> None:
@@ -62,27 +72,61 @@ def enabled() -> AbstractContextManager[None]:
     return _router.enabled()
 
 
+def _routes(native: _Native, key: str) -> tuple[RouteReport, ...]:
+    displaced = set(_router.displaced(key))
+    return tuple(
+        RouteReport(
+            r.name,
+            native.routed_calls(r.index),
+            native.original_calls(r.index),
+            r.name in displaced,
+        )
+        for r in native.routes()
+    )
+
+
 def report() -> Report:
     """What is routed, what is not and why, and how often each ran in this process."""
-    displaced = set(_router.displaced())
+    cuda = None
+    if isinstance(_loaded_cuda, _cuda.Cuda):
+        cuda = CudaReport(
+            contract=_loaded_cuda.contract,
+            library=str(_loaded_cuda.stage1),
+            arches=_loaded_cuda.arches,
+            routes=_routes(_loaded_cuda.native, "CUDA"),
+        )
     return Report(
         enabled=_router.is_enabled(),
         registered=_native.registered(),
         contract=_loaded.contract,
         isa=_native.isa(),
         library=str(_loaded.stage1),
-        routes=tuple(
-            RouteReport(
-                r.name,
-                _native.routed_calls(r.index),
-                _native.original_calls(r.index),
-                r.name in displaced,
-            )
-            for r in _native.routes()
-        ),
+        routes=_routes(_native, "CPU"),
         follows=dict(FOLLOWS),
         not_routed=dict(NOT_ROUTED),
+        cuda=cuda,
+        cuda_missing=cuda_missing(),
     )
+
+
+def cuda_missing() -> str:
+    """Why there are no CUDA operators in this process; empty when there are."""
+    return _loaded_cuda.reason if isinstance(_loaded_cuda, _cuda.NoCuda) else ""
+
+
+def cuda_contract() -> str | None:
+    """The numerical contract of the CUDA operators; None when there are none."""
+    return _loaded_cuda.contract if isinstance(_loaded_cuda, _cuda.Cuda) else None
+
+
+def prepare_cuda() -> None:
+    """Loads every CUDA kernel onto the current device, so that no later call has to.
+
+    RuntimeError when there are no CUDA operators, no device, or no code for it.
+    """
+    if isinstance(_loaded_cuda, _cuda.NoCuda):
+        raise RuntimeError(f"no CUDA operators: {_loaded_cuda.reason}")
+    _loaded_cuda.native.prepare()
 
 
 def contract() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _ERROR_SIZE = 4096
 
@@ -19,7 +20,7 @@ class Route:
 
 
 class Native:
-    """Bindings of one loaded lib_ops.so."""
+    """Bindings of one loaded lib_ops.so or lib_ops_cuda.so."""
 
     def __init__(self, path: Path) -> None:
         self._lib = ctypes.CDLL(str(path))
@@ -27,7 +28,6 @@ class Native:
         for name, result, arguments in (
             ("expected_abi", ctypes.c_int32, []),
             ("expected_contract", text, []),
-            ("isa_current", text, []),
             ("registered", ctypes.c_int32, []),
             ("routing", ctypes.c_int32, []),
             ("set_routing", None, [ctypes.c_int32]),
@@ -41,9 +41,13 @@ class Native:
             ("count_scalar_call", None, [ctypes.c_int64]),
             ("note_error", None, [text]),
         ):
-            function = getattr(self._lib, f"invar_ops_{name}")
-            function.restype = result
-            function.argtypes = arguments
+            self._declare(name, result, arguments)
+
+    def _declare(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        function = getattr(self._lib, f"invar_ops_{name}")
+        function.restype = result
+        function.argtypes = arguments
+        return function
 
     def _checked(self, name: str, *arguments: bytes | None) -> None:
         error = ctypes.create_string_buffer(_ERROR_SIZE)
@@ -63,12 +67,16 @@ class Native:
 
     def isa(self) -> str | None:
         """The instruction set level in use; None when the forced one is missing."""
-        name = self._lib.invar_ops_isa_current()
+        name = self._declare("isa_current", ctypes.c_char_p, [])()
         return None if name is None else _text(name)
 
     def select_isa(self, name: str | None) -> None:
         """Makes a level current in the whole process."""
         self._checked("isa_select", None if name is None else name.encode())
+
+    def prepare(self) -> None:
+        """CUDA only: loads all kernels onto the current device."""
+        self._checked("prepare")
 
     def register(self) -> None:
         """Puts the C++ overrides in front of the aten kernels."""

@@ -23,7 +23,7 @@ NOT_ROUTED: dict[str, str] = {
         "backward of softmax; the gradients of the routed products are routed themselves"
     ),
     "float64, integer, bool and complex tensors": "no invariant kernel; the original runs",
-    "sparse, quantized, nested and non-CPU tensors": "they have their own dispatch keys",
+    "sparse, quantized and nested tensors, other devices": "they have their own dispatch keys",
     "tensors under torch.jit and oneDNN-packed modules": "their kernels are called directly",
 }
 
@@ -50,6 +50,33 @@ class RouteReport:
     displaced: bool = False
 
 
+def _routes_as_dict(routes: tuple[RouteReport, ...]) -> dict[str, Any]:
+    return {
+        r.name: {"routed": r.routed, "original": dict(r.original), "displaced": r.displaced}
+        for r in routes
+    }
+
+
+def _table(routes: tuple[RouteReport, ...]) -> list[str]:
+    lines = [f"{'aten operator':24}{'routed':>10}{'original':>10}"]
+    for r in routes:
+        lines.append(f"{r.name:24}{r.routed:>10}{sum(r.original.values()):>10}")
+        lines += [f"    {count} x {why}" for why, count in r.original.items()]
+        if r.displaced:
+            lines.append("    another library has registered its own kernel in this place")
+    return lines
+
+
+@dataclass(frozen=True)
+class CudaReport:
+    """The CUDA part: what it is and how often each route ran there."""
+
+    contract: str
+    library: str
+    arches: str
+    routes: tuple[RouteReport, ...]
+
+
 @dataclass(frozen=True)
 class Report:
     """The answer of report(); str() of it is a table."""
@@ -62,6 +89,8 @@ class Report:
     routes: tuple[RouteReport, ...]
     follows: dict[str, str]
     not_routed: dict[str, str]
+    cuda: CudaReport | None = None
+    cuda_missing: str = ""  # why cuda is None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -71,14 +100,16 @@ class Report:
             "contract": self.contract,
             "isa": self.isa,
             "library": self.library,
-            "routes": {
-                r.name: {
-                    "routed": r.routed,
-                    "original": dict(r.original),
-                    "displaced": r.displaced,
-                }
-                for r in self.routes
+            "routes": _routes_as_dict(self.routes),
+            "cuda": None
+            if self.cuda is None
+            else {
+                "contract": self.cuda.contract,
+                "library": self.cuda.library,
+                "arches": self.cuda.arches,
+                "routes": _routes_as_dict(self.cuda.routes),
             },
+            "cuda_missing": self.cuda_missing,
             "follows": dict(self.follows),
             "not_routed": dict(self.not_routed),
         }
@@ -88,13 +119,13 @@ class Report:
         lines = [
             f"routing {state}, contract {self.contract}, {self.isa or 'no ISA level'}",
             f"stage 1 {self.library}",
-            f"{'aten operator':24}{'routed':>10}{'original':>10}",
+            *_table(self.routes),
         ]
-        for r in self.routes:
-            lines.append(f"{r.name:24}{r.routed:>10}{sum(r.original.values()):>10}")
-            lines += [f"    {count} x {why}" for why, count in r.original.items()]
-            if r.displaced:
-                lines.append("    another library has registered its own kernel in this place")
+        if self.cuda is None:
+            lines.append(f"CUDA: {self.cuda_missing}")
+        else:
+            lines.append(f"CUDA: contract {self.cuda.contract}, {self.cuda.arches}")
+            lines += [f"stage 1 {self.cuda.library}", *_table(self.cuda.routes)]
         lines.append("invariant through the above:")
         lines += [f"  {name}: {how}" for name, how in self.follows.items()]
         lines.append("not routed:")

@@ -1,4 +1,4 @@
-"""Routes aten operators on the CPU key to the invariant kernels.
+"""Routes aten operators on the CPU and CUDA keys to the invariant kernels.
 
 The decision and the kernels are in C++. Here: the switch, the originals, and the
 overrides whose Scalar arguments torch's stable ABI cannot hand to a C++ kernel.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,19 +19,31 @@ from torch import Tensor
 from ._native import Native, Route
 
 ORIGINALS = "batch_invariant_ops_original"
-_CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _Kernel = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A loaded library of stage 2 and the dispatch key of its kernels."""
+
+    key: str  # "CPU" or "CUDA"
+    native: Native
+
+    @property
+    def keys(self) -> torch._C.DispatchKeySet:
+        """The key as call_boxed takes it."""
+        return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, self.key))
 
 
 class Router:
     """The process-wide switch. Its depth counts enable() calls and open contexts."""
 
-    def __init__(self, native: Native) -> None:
-        self._native = native
+    def __init__(self, backends: Sequence[Backend]) -> None:
+        self._backends = tuple(backends)
         self._lock = threading.RLock()
         self._depth = 0
-        self._routes = native.routes()
-        self._kernels: dict[str, Any] = {}
+        self._routes = backends[0].native.routes()  # the same in every library
+        self._kernels: dict[tuple[str, str], Any] = {}
         self._originals: torch.library.Library | None = None
         self._overrides: torch.library.Library | None = None
 
@@ -39,7 +52,7 @@ class Router:
         with self._lock:
             if self._depth == 0:
                 self._install()
-                self._native.set_routing(True)
+                self._switch(True)
             self._depth += 1
 
     def disable(self) -> None:
@@ -49,16 +62,20 @@ class Router:
                 return
             self._depth -= 1
             if self._depth == 0:
-                self._native.set_routing(False)
+                self._switch(False)
                 # torch swaps a kernel without a lock: only a process without a
                 # second Python thread may do it. Elsewhere the overrides stay and
                 # hand every call on to the original.
                 if threading.active_count() == 1:
                     self._remove()
 
+    def _switch(self, on: bool) -> None:
+        for backend in self._backends:
+            backend.native.set_routing(on)
+
     def is_enabled(self) -> bool:
         """Whether calls are routed now."""
-        return self._native.routing()
+        return self._backends[0].native.routing()
 
     @contextmanager
     def enabled(self) -> Iterator[None]:
@@ -69,42 +86,47 @@ class Router:
         finally:
             self.disable()
 
-    def displaced(self) -> list[str]:
+    def displaced(self, key: str = "CPU") -> list[str]:
         """Routes in whose place another library has registered its own kernel since."""
-        if not self._native.registered():
+        if not any(b.key == key and b.native.registered() for b in self._backends):
             return []
-        return [r.name for r in self._routes if not self._is_ours(r)]
+        return [r.name for r in self._routes if not self._is_ours(r, key)]
 
-    def _is_ours(self, route: Route) -> bool:
+    def _is_ours(self, route: Route, key: str) -> bool:
         marker = "batch_invariant_ops" if route.native else "_routing.py"
         for line in torch._C._dispatch_dump_table(f"aten::{route.name}").splitlines():
-            if line.startswith("CPU:"):
+            if line.startswith(f"{key}:"):
                 return marker in line
         return False
 
     def _install(self) -> None:
-        if self._native.registered():
+        if self._overrides is not None:
             return
         self._define_originals()
         # Read before they are covered: an override that calls aten::mm recurses.
-        for route in self._routes:
-            self._kernels[route.name] = torch.library.get_kernel(f"aten::{route.name}", "CPU")
+        for backend in self._backends:
+            for route in self._routes:
+                self._kernels[backend.key, route.name] = torch.library.get_kernel(
+                    f"aten::{route.name}", backend.key
+                )
         self._overrides = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             # Some torch versions warn, once, about the first kernel that is covered.
             warnings.simplefilter("ignore")
-            for route in self._routes:
-                if not route.native:
-                    self._overrides.impl(
-                        route.name, self._scalar_override(route), "CPU", allow_override=True
-                    )
-        self._native.register()
+            for backend in self._backends:
+                for route in self._routes:
+                    if not route.native:
+                        override = self._scalar_override(route, backend)
+                        self._overrides.impl(route.name, override, backend.key, allow_override=True)
+        for backend in self._backends:
+            backend.native.register()
 
     def _remove(self) -> None:
         if self._overrides is not None:
             self._overrides._destroy()
             self._overrides = None
-        self._native.unregister()
+        for backend in self._backends:
+            backend.native.unregister()
 
     def _define_originals(self) -> None:
         """Operators with the schemas of aten's that run the kernel from before."""
@@ -115,23 +137,26 @@ class Router:
             name, _, overload = route.name.partition(".")
             schema = getattr(getattr(torch.ops.aten, name), overload or "default")._schema
             self._originals.define(str(schema).removeprefix("aten::"))
-            self._originals.impl(route.name, self._original(route.name), "CPU")
+            for backend in self._backends:
+                self._originals.impl(route.name, self._original(route.name, backend), backend.key)
 
-    def _original(self, name: str) -> _Kernel:
+    def _original(self, name: str, backend: Backend) -> _Kernel:
+        keys = backend.keys
+
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                return self._kernels[name].call_boxed(_CPU, *args, **kwargs)
+                return self._kernels[backend.key, name].call_boxed(keys, *args, **kwargs)
             except Exception as error:
                 # The C++ side raises it again. Passed through the stable ABI its text
                 # would be lost in torch before 2.13, and logged to stderr.
-                self._native.note_error(error)
+                backend.native.note_error(error)
                 return torch.empty(0)
 
         return call
 
-    def _scalar_override(self, route: Route) -> _Kernel:
-        index, name = route.index, route.name
-        kernels, native = self._kernels, self._native
+    def _scalar_override(self, route: Route, backend: Backend) -> _Kernel:
+        index, name, keys = route.index, route.name, backend.keys
+        kernel, native = self._kernels[backend.key, name], backend.native
         functional = torch.ops.batch_invariant_ops._route_add.default
         in_place = torch.ops.batch_invariant_ops._route_add_out.default
 
@@ -140,7 +165,7 @@ class Router:
         ) -> Any:
             if isinstance(beta, complex) or isinstance(alpha, complex):
                 native.count_scalar_call(index)
-                return kernels[name].call_boxed(_CPU, self, a, b, beta=beta, alpha=alpha, **kwargs)
+                return kernel.call_boxed(keys, self, a, b, beta=beta, alpha=alpha, **kwargs)
             out = self if name.endswith("_") else kwargs.get("out")
             if out is None:
                 result = functional(index, self, a, b, beta, alpha)
@@ -148,6 +173,6 @@ class Router:
                     return result
             elif in_place(index, self, a, b, beta, alpha, out):
                 return out
-            return kernels[name].call_boxed(_CPU, self, a, b, beta=beta, alpha=alpha, **kwargs)
+            return kernel.call_boxed(keys, self, a, b, beta=beta, alpha=alpha, **kwargs)
 
         return override

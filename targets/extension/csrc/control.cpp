@@ -1,38 +1,19 @@
 // The C functions that the Python package calls through ctypes: no tensors here.
 // Functions that can go wrong return 0, or 1 and a text in error.
 
+#include "control.h"
 #include "routing.h"
-#include "stage1.h"
 
-#include <cstring>
-
-#define INVAR_OPS_API extern "C" __attribute__((visibility("default")))
-
-namespace {
-
-template <class Body>
-int32_t guarded(char *error, int64_t size, const Body &body) {
-  try {
-    body();
-    return 0;
-  } catch (const std::exception &e) {
-    if (error != nullptr && size > 0) {
-      std::strncpy(error, e.what(), static_cast<size_t>(size - 1));
-      error[size - 1] = '\0';
-    }
-    return 1;
-  }
-}
-
-}  // namespace
+using invar::guarded;
 
 INVAR_OPS_API int32_t invar_ops_attach(const char *path, char *error, int64_t size) {
   return guarded(error, size, [&] { invar::attach(path); });
 }
 
-INVAR_OPS_API int32_t invar_ops_expected_abi() { return INVAR_CPU_ABI; }
+INVAR_OPS_API int32_t invar_ops_expected_abi() { return invar::expected_abi; }
 INVAR_OPS_API const char *invar_ops_expected_contract() { return invar::expected_contract; }
 
+#if !defined(INVAR_OPS_CUDA)
 // NULL when the forced level is not available.
 INVAR_OPS_API const char *invar_ops_isa_current() { return invar::stage1().isa_current(); }
 
@@ -41,6 +22,7 @@ INVAR_OPS_API int32_t invar_ops_isa_select(const char *name, char *error, int64_
     invar::stage1_ok(invar::stage1().isa_select(name), "select an instruction set level");
   });
 }
+#endif
 
 INVAR_OPS_API int32_t invar_ops_register(char *error, int64_t size) {
   return guarded(error, size, [] { invar::register_routes(); });

@@ -141,4 +141,29 @@ void run(Gemm g, const char *op) {
   });
 }
 
+void pack_into(const Arg &weight, const Arg &packed) {
+  const View &w = weight.v;
+  const int64_t n = w.sizes[0];
+  const int64_t k = w.sizes[1];
+  // The weight [n, k] is the operand b [k, n] of x . b.
+  const invar_cpu_in b{data(weight), w.strides[1], w.strides[0], w.dtype, 0};
+  void *to = mutable_data(packed);
+  parallel_for(stage1().mm_panels(n), 1 + (1 << 15) / (k * INVAR_CPU_PANEL + 1),
+               [&](int64_t begin, int64_t end) {
+                 stage1_ok(stage1().pack(&b, n, k, to, begin, end), "pack");
+               });
+}
+
+void control_into(const Arg &a, const Arg &b, const Arg &out) {
+  invar_cpu_mm_args args{};
+  args.m = a.v.sizes[0];
+  args.n = b.v.sizes[1];
+  args.k = a.v.sizes[1];
+  args.a = {data(a), a.v.strides[0], a.v.strides[1], a.v.dtype, 0};
+  args.b = {data(b), b.v.strides[0], b.v.strides[1], b.v.dtype, 0};
+  args.out = {mutable_data(out), out.v.strides[0], out.v.strides[1], out.v.dtype, 0};
+  args.alpha = 1.0F;
+  stage1_ok(stage1().control_mm(&args), "_control_mm");
+}
+
 }  // namespace invar

@@ -42,4 +42,10 @@ struct Gemm {
 // contract makes the bits independent of it.
 void run(Gemm gemm, const char *op);
 
+// pack: the panels of a weight [n, k]; packed has their size.
+void pack_into(const Arg &weight, const Arg &packed);
+
+// Breaks the contract on purpose; see invar_cpu_control_mm.
+void control_into(const Arg &a, const Arg &b, const Arg &out);
+
 }  // namespace invar

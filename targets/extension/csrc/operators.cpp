@@ -3,9 +3,9 @@
 // to go back to.
 
 #include "compute.h"
-#include "parallel.h"
+#include "device.h"
+#include "gemm.h"
 #include "rows.h"
-#include "stage1.h"
 
 #include <limits>
 #include <torch/csrc/stable/library.h>
@@ -20,7 +20,8 @@ using torch::headeronly::ScalarType;
 [[noreturn]] void refuse(const char *op, Why why, const std::string &got) {
   switch (why) {
     case Why::dtype:
-      fail(op, " has kernels for strided CPU tensors of float32, bfloat16 and float16; got ", got);
+      fail(op, " has kernels for strided " INVAR_KEY_NAME
+               " tensors of float32, bfloat16 and float16; got ", got);
     case Why::mixed: fail(op, " expects operands of one dtype; got ", got);
     default: fail(op, " cannot combine these sizes or dimensions; got ", got);
   }
@@ -118,20 +119,16 @@ Tensor op_linear(const Tensor &input, const Tensor &weight, const std::optional<
   return out;
 }
 
+int64_t panels_of(int64_t n) { return (n + INVAR_CPU_PANEL - 1) / INVAR_CPU_PANEL; }
+
 Tensor op_pack(const Tensor &weight) {
   const Arg w(weight);
   require("pack", supported(w) ? (w.v.dim == 2 ? Why::none : Why::shape) : Why::dtype,
           named("weight", w));
   const int64_t n = w.v.sizes[0];
   const int64_t k = w.v.sizes[1];
-  const int64_t panels = stage1().mm_panels(n);
-  Tensor packed = empty({panels, k, INVAR_CPU_PANEL}, w.v.torch_dtype);
-  // The weight [n, k] is the operand b [k, n] of x . b.
-  const invar_cpu_in b{data(w), w.v.strides[1], w.v.strides[0], w.v.dtype, 0};
-  void *to = mutable_data(Arg(packed));
-  parallel_for(panels, 1 + (1 << 15) / (k * INVAR_CPU_PANEL + 1), [&](int64_t begin, int64_t end) {
-    stage1_ok(stage1().pack(&b, n, k, to, begin, end), "pack");
-  });
+  Tensor packed = empty({panels_of(n), k, INVAR_CPU_PANEL}, w.v.torch_dtype);
+  pack_into(w, Arg(packed));
   return packed;
 }
 
@@ -140,7 +137,7 @@ bool is_packed(const Arg &packed, const Arg &x, int64_t out_features) {
   bool contiguous = false;
   torch_ok(aoti_torch_is_contiguous(packed.t->get(), &contiguous), "linear_packed");
   return contiguous && packed.v.dim == 3 && packed.v.sizes[2] == INVAR_CPU_PANEL &&
-         out_features >= 0 && packed.v.sizes[0] == stage1().mm_panels(out_features) &&
+         out_features >= 0 && packed.v.sizes[0] == panels_of(out_features) &&
          x.v.dim > 0 && x.v.sizes[x.v.dim - 1] == packed.v.sizes[1];
 }
 
@@ -288,20 +285,12 @@ Tensor op_control_mm(const Tensor &self, const Tensor &mat2) {
   const Arg a(self);
   const Arg b(mat2);
   require("_control_mm", check_mm(a, b), named("self", a), named("mat2", b));
-  const Sizes sizes = mm_sizes(a, b);
-  Tensor out = empty(sizes, a.v.torch_dtype);
-  invar_cpu_mm_args args{};
-  args.m = sizes[0];
-  args.n = sizes[1];
-  args.k = a.v.sizes[1];
-  args.a = {data(a), a.v.strides[0], a.v.strides[1], a.v.dtype, 0};
-  args.b = {data(b), b.v.strides[0], b.v.strides[1], b.v.dtype, 0};
-  args.out = {mutable_data(Arg(out)), sizes[1], 1, a.v.dtype, 0};
-  args.alpha = 1.0F;
-  stage1_ok(stage1().control_mm(&args), "_control_mm");
+  Tensor out = empty(mm_sizes(a, b), a.v.torch_dtype);
+  control_into(a, b, Arg(out));
   return out;
 }
 
+#if !defined(INVAR_OPS_CUDA)  // the library for the CPU is always there, and defines them
 STABLE_TORCH_LIBRARY(batch_invariant_ops, m) {
   m.def("mm(Tensor self, Tensor mat2) -> Tensor");
   m.def("bmm(Tensor self, Tensor mat2) -> Tensor");
@@ -324,22 +313,23 @@ STABLE_TORCH_LIBRARY(batch_invariant_ops, m) {
         " Tensor? weight=None, float? eps=None) -> (Tensor, Tensor)");
   m.def("_control_mm(Tensor self, Tensor mat2) -> Tensor");
 }
+#endif
 
-STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, CPU, m) {
-  m.impl("mm", TORCH_BOX(&op_mm));
-  m.impl("bmm", TORCH_BOX(&op_bmm));
-  m.impl("addmm", TORCH_BOX(&op_addmm));
-  m.impl("matmul", TORCH_BOX(&op_matmul));
-  m.impl("linear", TORCH_BOX(&op_linear));
-  m.impl("pack", TORCH_BOX(&op_pack));
-  m.impl("linear_packed", TORCH_BOX(&op_linear_packed));
-  m.impl("sum", TORCH_BOX(&op_sum));
-  m.impl("mean", TORCH_BOX(&op_mean));
-  m.impl("softmax", TORCH_BOX(&op_softmax));
-  m.impl("log_softmax", TORCH_BOX(&op_log_softmax));
-  m.impl("rms_norm", TORCH_BOX(&op_rms_norm));
-  m.impl("add_rms_norm", TORCH_BOX(&op_add_rms_norm));
-  m.impl("_control_mm", TORCH_BOX(&op_control_mm));
+STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, INVAR_KEY, m) {
+  m.impl("mm", INVAR_BOX(&op_mm));
+  m.impl("bmm", INVAR_BOX(&op_bmm));
+  m.impl("addmm", INVAR_BOX(&op_addmm));
+  m.impl("matmul", INVAR_BOX(&op_matmul));
+  m.impl("linear", INVAR_BOX(&op_linear));
+  m.impl("pack", INVAR_BOX(&op_pack));
+  m.impl("linear_packed", INVAR_BOX(&op_linear_packed));
+  m.impl("sum", INVAR_BOX(&op_sum));
+  m.impl("mean", INVAR_BOX(&op_mean));
+  m.impl("softmax", INVAR_BOX(&op_softmax));
+  m.impl("log_softmax", INVAR_BOX(&op_log_softmax));
+  m.impl("rms_norm", INVAR_BOX(&op_rms_norm));
+  m.impl("add_rms_norm", INVAR_BOX(&op_add_rms_norm));
+  m.impl("_control_mm", INVAR_BOX(&op_control_mm));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "routing.h"
 
 #include "compute.h"
+#include "device.h"
 #include "overlap.h"
 #include "rows.h"
-#include "stage1.h"
 
 #include <array>
 #include <atomic>
@@ -374,25 +374,25 @@ using Boxed = void (*)(StableIValue *, uint64_t, uint64_t);
 
 Boxed boxed(Id id) {
   switch (id) {
-    case id_mm: return TORCH_BOX((&product<id_mm, product_mm>));
-    case id_mm_out: return TORCH_BOX((&product_out<id_mm_out, product_mm>));
-    case id_bmm: return TORCH_BOX((&product<id_bmm, product_bmm>));
-    case id_bmm_out: return TORCH_BOX((&product_out<id_bmm_out, product_bmm>));
-    case id_mv: return TORCH_BOX((&product<id_mv, product_mv>));
-    case id_mv_out: return TORCH_BOX((&product_out<id_mv_out, product_mv>));
-    case id_dot: return TORCH_BOX((&product<id_dot, product_dot>));
-    case id_dot_out: return TORCH_BOX((&product_out<id_dot_out, product_dot>));
-    case id_vdot: return TORCH_BOX((&product<id_vdot, product_dot>));
-    case id_vdot_out: return TORCH_BOX((&product_out<id_vdot_out, product_dot>));
-    case id_softmax: return TORCH_BOX((&softmax_route<id_softmax, Softmax::plain>));
-    case id_softmax_out: return TORCH_BOX((&softmax_route_out<id_softmax_out, Softmax::plain>));
-    case id_log_softmax: return TORCH_BOX((&softmax_route<id_log_softmax, Softmax::log>));
+    case id_mm: return INVAR_BOX((&product<id_mm, product_mm>));
+    case id_mm_out: return INVAR_BOX((&product_out<id_mm_out, product_mm>));
+    case id_bmm: return INVAR_BOX((&product<id_bmm, product_bmm>));
+    case id_bmm_out: return INVAR_BOX((&product_out<id_bmm_out, product_bmm>));
+    case id_mv: return INVAR_BOX((&product<id_mv, product_mv>));
+    case id_mv_out: return INVAR_BOX((&product_out<id_mv_out, product_mv>));
+    case id_dot: return INVAR_BOX((&product<id_dot, product_dot>));
+    case id_dot_out: return INVAR_BOX((&product_out<id_dot_out, product_dot>));
+    case id_vdot: return INVAR_BOX((&product<id_vdot, product_dot>));
+    case id_vdot_out: return INVAR_BOX((&product_out<id_vdot_out, product_dot>));
+    case id_softmax: return INVAR_BOX((&softmax_route<id_softmax, Softmax::plain>));
+    case id_softmax_out: return INVAR_BOX((&softmax_route_out<id_softmax_out, Softmax::plain>));
+    case id_log_softmax: return INVAR_BOX((&softmax_route<id_log_softmax, Softmax::log>));
     case id_log_softmax_out:
-      return TORCH_BOX((&softmax_route_out<id_log_softmax_out, Softmax::log>));
-    case id_sum: return TORCH_BOX((&reduction<id_sum, Reduction::sum>));
-    case id_sum_out: return TORCH_BOX((&reduction_out<id_sum_out, Reduction::sum>));
-    case id_mean: return TORCH_BOX((&reduction<id_mean, Reduction::mean>));
-    case id_mean_out: return TORCH_BOX((&reduction_out<id_mean_out, Reduction::mean>));
+      return INVAR_BOX((&softmax_route_out<id_log_softmax_out, Softmax::log>));
+    case id_sum: return INVAR_BOX((&reduction<id_sum, Reduction::sum>));
+    case id_sum_out: return INVAR_BOX((&reduction_out<id_sum_out, Reduction::sum>));
+    case id_mean: return INVAR_BOX((&reduction<id_mean, Reduction::mean>));
+    case id_mean_out: return INVAR_BOX((&reduction_out<id_mean_out, Reduction::mean>));
     default: return nullptr;
   }
 }
@@ -400,16 +400,18 @@ Boxed boxed(Id id) {
 std::mutex registry_lock;
 TorchLibraryHandle registry = nullptr;
 
+#if !defined(INVAR_OPS_CUDA)
 STABLE_TORCH_LIBRARY_FRAGMENT(batch_invariant_ops, m) {
   m.def("_route_add(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha)"
         " -> Tensor?");
   m.def("_route_add_out(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha,"
         " Tensor(a!) out) -> bool");
 }
+#endif
 
-STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, CPU, m) {
-  m.impl("_route_add", TORCH_BOX(&route_add));
-  m.impl("_route_add_out", TORCH_BOX(&route_add_out));
+STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, INVAR_KEY, m) {
+  m.impl("_route_add", INVAR_BOX(&route_add));
+  m.impl("_route_add_out", INVAR_BOX(&route_add_out));
 }
 
 }  // namespace
@@ -425,7 +427,8 @@ const char *why_text(Why why) {
   switch (why) {
     case Why::none: return "routed";
     case Why::off: return "routing is disabled";
-    case Why::dtype: return "not a strided CPU tensor of float32, bfloat16 or float16";
+    case Why::dtype:
+      return "not a strided " INVAR_KEY_NAME " tensor of float32, bfloat16 or float16";
     case Why::mixed: return "operands of different dtypes";
     case Why::shape: return "sizes or dimensions that only the original kernel judges";
     case Why::out: return "out= has another dtype, or another size and is not empty";
@@ -444,7 +447,7 @@ void register_routes() {
     return;
   }
   stage1();  // throws when there is none: nothing may be routed into a hole
-  torch_ok(aoti_torch_library_init_impl("aten", "CPU", "batch_invariant_ops", 0, &registry),
+  torch_ok(aoti_torch_library_init_impl("aten", INVAR_KEY_NAME, "batch_invariant_ops", 0, &registry),
            "open aten for registration");
   for (int i = 0; i < id_count; i++) {
     if (routes[static_cast<size_t>(i)].native) {

@@ -11,6 +11,7 @@ namespace invar {
 
 // What this extension was written for. Another contract means other bits.
 inline constexpr const char *expected_contract = "invar-cpu-fp32/1";
+inline constexpr int32_t expected_abi = INVAR_CPU_ABI;
 
 struct Stage1 {
   std::string path;

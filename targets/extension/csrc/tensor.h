@@ -34,7 +34,8 @@ struct Arg {
   View v;
 };
 
-// True for a strided CPU tensor of a dtype that stage 1 knows.
+// True for a strided tensor of the library's device (a CUDA one: the current) and of a
+// dtype that stage 1 knows.
 bool supported(const Arg &x);
 
 const void *data(const Arg &x);
@@ -46,7 +47,7 @@ int64_t element_size(int32_t dtype);
 int32_t stage1_dtype(int32_t torch_dtype);
 int32_t torch_dtype(int32_t stage1_dtype);
 
-// A fresh contiguous CPU tensor.
+// A fresh contiguous tensor on the library's device.
 Tensor empty(const Sizes &sizes, int32_t torch_dtype);
 
 // A fresh tensor for an elementwise result of t: its sizes, and its memory format

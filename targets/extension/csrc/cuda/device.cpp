@@ -1,0 +1,18 @@
+#include "../device.h"
+
+namespace invar {
+
+int32_t current_device() {
+  int32_t index = 0;
+  torch_ok(aoti_torch_get_current_device_index(&index), "ask for the current device");
+  return index;
+}
+
+void *current_stream() {
+  void *stream = nullptr;
+  torch_ok(aoti_torch_get_current_cuda_stream(current_device(), &stream),
+           "ask for the current stream");
+  return stream;
+}
+
+}  // namespace invar
