@@ -290,7 +290,7 @@ Tensor op_control_mm(const Tensor &self, const Tensor &mat2) {
   return out;
 }
 
-#if !defined(INVAR_OPS_CUDA)  // the library for the CPU is always there, and defines them
+#if INVAR_OPS_DEFINES
 STABLE_TORCH_LIBRARY(batch_invariant_ops, m) {
   m.def("mm(Tensor self, Tensor mat2) -> Tensor");
   m.def("bmm(Tensor self, Tensor mat2) -> Tensor");

@@ -400,7 +400,7 @@ Boxed boxed(Id id) {
 std::mutex registry_lock;
 TorchLibraryHandle registry = nullptr;
 
-#if !defined(INVAR_OPS_CUDA)
+#if INVAR_OPS_DEFINES
 STABLE_TORCH_LIBRARY_FRAGMENT(batch_invariant_ops, m) {
   m.def("_route_add(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha)"
         " -> Tensor?");

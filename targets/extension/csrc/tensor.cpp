@@ -11,20 +11,7 @@ namespace {
 const int32_t torch_float32 = aoti_torch_dtype_float32();
 const int32_t torch_bfloat16 = aoti_torch_dtype_bfloat16();
 const int32_t torch_float16 = aoti_torch_dtype_float16();
-#if defined(INVAR_OPS_CUDA)
-const int32_t device = aoti_torch_device_type_cuda();
-
-bool on_current_device(const Arg &x) {
-  int32_t index = 0;
-  torch_ok(aoti_torch_get_device_index(x.t->get(), &index), "read a tensor");
-  return index == current_device();
-}
-#else
-const int32_t device = aoti_torch_device_type_cpu();
-
-int32_t current_device() { return 0; }
-bool on_current_device(const Arg &) { return true; }
-#endif
+const int32_t device = INVAR_DEVICE_TYPE();
 const int32_t layout_strided = aoti_torch_layout_strided();
 
 Tensor empty_strided(int64_t dim, const int64_t *sizes, const int64_t *strides, int32_t dtype) {
@@ -91,7 +78,7 @@ bool supported(const Arg &x) {
   int32_t layout = 0;
   torch_ok(aoti_torch_get_device_type(x.t->get(), &type), "read a tensor");
   torch_ok(aoti_torch_get_layout(x.t->get(), &layout), "read a tensor");
-  return type == device && layout == layout_strided && on_current_device(x);
+  return type == device && layout == layout_strided && on_current_device(*x.t);
 }
 
 const void *data(const Arg &x) {

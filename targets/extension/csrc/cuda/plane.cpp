@@ -44,11 +44,9 @@ Tensor permuted(const Arg &x, const Dims &rows, const Dims &cols) {
       strides.push_back(x.v.strides[d]);
     }
   }
-  int64_t offset = 0;
-  AtenTensorHandle view = nullptr;
-  torch_ok(aoti_torch_get_storage_offset(x.t->get(), &offset), "read a tensor");
+  AtenTensorHandle view = nullptr;  // the offset counts from where x begins
   torch_ok(aoti_torch__reinterpret_tensor(x.t->get(), static_cast<int64_t>(sizes.size()),
-                                          sizes.data(), strides.data(), offset, &view),
+                                          sizes.data(), strides.data(), 0, &view),
            "view a tensor");
   return Tensor(view);
 }
