@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -274,7 +275,15 @@ func saveAnswers(cache string, known map[string]answer) {
 	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
 		return
 	}
-	if os.WriteFile(cache+".new", b, 0o644) == nil {
-		_ = os.Rename(cache+".new", cache)
+	f, err := os.CreateTemp(dir, ".nvcc-")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), cache)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
 	}
 }

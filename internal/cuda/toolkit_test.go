@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,9 +26,28 @@ func broken(t *testing.T, without ...string) string {
 	return home
 }
 
+// answers is the cache of all tests: hashing one compiler takes a while.
+var answers string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "invar-cuda-test-")
+	if err != nil {
+		panic(err)
+	}
+	answers = filepath.Join(dir, "cache", "nvcc.json")
+	if home, err := testkit.Toolkit(); err == nil { // once, before tests run side by side
+		if _, err := Inspect(context.Background(), home, "", os.Environ(), run.System{}, answers); err != nil {
+			panic(err)
+		}
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 func inspect(t *testing.T, home string) Toolkit {
 	t.Helper()
-	k, err := Inspect(t.Context(), home, "--cuda-home", os.Environ(), run.System{}, "")
+	k, err := Inspect(t.Context(), home, "--cuda-home", os.Environ(), run.System{}, answers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +215,7 @@ func TestFindOrder(t *testing.T) {
 				t.Skip("this host has a toolkit in /usr/local, which comes in between")
 			}
 			o := tc.o
-			o.Runner = run.System{}
+			o.Runner, o.Cache = run.System{}, answers
 			k, seen, err := Find(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)

@@ -179,7 +179,7 @@ func (b builder) extension(s target.Stage2, dir string) []Step {
 		include = append(include, "-Isrc/"+h)
 	}
 	for _, src := range s.Sources {
-		name := strings.TrimSuffix(path.Base(src), path.Ext(src))
+		name := objectName(src)
 		obj := dir + "/" + name + ".o"
 		argv := slices.Concat([]string{b.f.Compiler.Path}, b.expand(s.Flags), include,
 			[]string{"-c", path.Join("src", s.From, src), "-o", obj})
@@ -195,6 +195,16 @@ func (b builder) extension(s target.Stage2, dir string) []Step {
 	link.Argv = slices.Concat([]string{b.f.Compiler.Path, "-shared", "-o", lib}, objects, b.expand(s.Link))
 	link.Outputs, link.Inputs = []string{lib}, append([]Input{b.compilerInput()}, facts...)
 	return append(out, link)
+}
+
+// objectName is csrc/gemm.cpp as gemm, csrc/cuda/gemm.cpp as cuda_gemm: names
+// that two folders share stay apart.
+func objectName(source string) string {
+	_, rest, ok := strings.Cut(strings.TrimSuffix(source, path.Ext(source)), "/")
+	if !ok {
+		rest = strings.TrimSuffix(source, path.Ext(source))
+	}
+	return strings.ReplaceAll(rest, "/", "_")
 }
 
 func (b builder) wheel(libraries, needs []string) Step {

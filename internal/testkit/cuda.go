@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,29 +38,36 @@ func NeedToolkit(t testing.TB) string {
 	return home
 }
 
-// LinkTree makes dir a copy of the folders of from with links in the place of
-// its files, so that a test can take parts away. Paths in without, below from,
-// are left out.
+// LinkTree makes dir a copy of the tree from, of links, so that a test can take
+// parts away. Paths in without, below from, are left out. The folders at the top
+// are the copy's own, so that files in them can be replaced; deeper ones are
+// links as a whole unless something of them is left out.
 func LinkTree(from, dir string, without ...string) error {
-	leave := map[string]bool{}
-	for _, w := range without {
-		leave[filepath.Clean(w)] = true
+	return linkFolder(from, dir, "", without)
+}
+
+func linkFolder(from, dir, rel string, without []string) error {
+	if err := os.MkdirAll(filepath.Join(dir, rel), 0o755); err != nil {
+		return err
 	}
-	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+	entries, err := os.ReadDir(filepath.Join(from, rel))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(rel, e.Name())
+		if slices.Contains(without, path) {
+			continue
+		}
+		inside := slices.ContainsFunc(without, func(w string) bool { return strings.HasPrefix(w, path+"/") })
+		if e.IsDir() && (rel == "" || inside) {
+			err = linkFolder(from, dir, path, without)
+		} else {
+			err = os.Symlink(filepath.Join(from, path), filepath.Join(dir, path))
+		}
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(from, path)
-		switch {
-		case err != nil:
-			return err
-		case leave[rel] && d.IsDir():
-			return filepath.SkipDir
-		case leave[rel]:
-			return nil
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
-		}
-		return os.Symlink(path, filepath.Join(dir, rel))
-	})
+	}
+	return nil
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/invar-ops/invar/internal/testkit"
+)
+
+// TestCUDA runs the command with the real compiler wheels: what is refused
+// before anything is compiled, and the whole job for a GPU that is not here.
+func TestCUDA(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: compiles GPU code")
+	}
+	home := testkit.NeedToolkit(t)
+	testkit.Need(t, testkit.Latest)
+	testkit.Need(t, testkit.Floor)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/cuda", UpdateScripts: *update,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "schema": schemaCheck, "venv": venvOf, "broken": brokenToolkit, "edit": editLink,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("INVAR_HOME", e.WorkDir+"/home")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("NO_COLOR", "1")
+			e.Setenv("TOOLKIT", home)
+			return nil
+		},
+	})
+}
+
+// venvOf makes an environment with torch: `venv DIR [torch-2.10] [cpu]`. With
+// cpu its torch is one without CUDA, as its version file says.
+func venvOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 3 {
+		ts.Fatalf("usage: venv DIR [NAME] [cpu]")
+	}
+	name := testkit.Latest
+	if len(args) > 1 {
+		name = args[1]
+	}
+	shared, err := testkit.Shared(name)
+	ts.Check(err)
+	py, err := testkit.Private(shared, ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(args) < 3 {
+		return
+	}
+	torch := filepath.Join(py.Purelib, "torch")
+	ts.Check(os.Remove(torch))
+	ts.Check(os.Mkdir(torch, 0o755))
+	ts.Check(os.WriteFile(filepath.Join(torch, "version.py"), []byte("__version__ = '2.15.0+cpu'\ncuda: Optional[str] = None\n"), 0o644))
+}
+
+// brokenToolkit copies the toolkit without some parts: `broken DIR PATH...`.
+func brokenToolkit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: broken DIR [PATH...]")
+	}
+	ts.Check(testkit.LinkTree(ts.Getenv("TOOLKIT"), ts.MkAbs(args[0]), args[1:]...))
+}
+
+// editLink replaces text in a linked file by a copy: `edit FILE FROM TO`.
+func editLink(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: edit FILE FROM TO")
+	}
+	path := ts.MkAbs(args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	if !strings.Contains(string(b), args[1]) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.Remove(path))
+	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(string(b), args[1], args[2])), 0o644))
+}
