@@ -79,6 +79,10 @@ func writePlan(w io.Writer, s invar.Session, p plan.Plan, why bool) {
 		}
 		fmt.Fprintf(w, "GPUs      %s (%s)\n", strings.Join(c.Arches, ", "), c.Why)
 	}
+	if r := p.Release; r != nil {
+		fmt.Fprintf(w, "CANN      %s in %s, because %s\n", r.CANN.CANN.Version, r.CANN.CANN.Dir, r.CANN.Why)
+		fmt.Fprintf(w, "lock      %s\n", r.Lock)
+	}
 	fmt.Fprintf(w, "prefix    %s\n", p.Prefix)
 	last := s.LastPlan(p)
 	for _, st := range p.Steps {

@@ -25,8 +25,12 @@ func showBuild(w io.Writer, r invar.BuildResult, err error) {
 		fmt.Fprintf(w, "%-9s %s\n", "", line)
 	}
 	if r.Probe.Proved > 0 && err == nil {
+		ready := []string{r.Receipt.Python.Exe}
+		if r.Receipt.Release != nil { // CANN's environment is needed, too
+			ready = append([]string{"invar", "exec", "--"}, ready...)
+		}
 		fmt.Fprintf(w, "\nready: %s -c 'import batch_invariant_ops'\nundo:  %s\n",
-			commandText([]string{r.Receipt.Python.Exe}), undo(r.Receipt, os.Environ(), shared(r.Receipt.Prefix)))
+			commandText(ready), undo(r.Receipt, os.Environ(), shared(r.Receipt.Prefix)))
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/invar-ops/invar/internal/runpkg"
 	"github.com/invar-ops/invar/internal/store"
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/toolchain"
 	"github.com/invar-ops/invar/internal/vllmascend"
 	"github.com/invar-ops/invar/scripts"
 )
@@ -113,6 +114,8 @@ func (b *release) prepare(ctx context.Context) error {
 			return store.Explain(err, d)
 		}
 	}
+	// The prefix is there now, and can remember which compiler is which.
+	_, _ = toolchain.Find(ctx, b.Env, b.Runner, b.toolCache())
 	b.work, err = os.MkdirTemp(filepath.Join(b.Prefix, "work"), "release-")
 	return store.Explain(err, "prefix "+b.Prefix)
 }

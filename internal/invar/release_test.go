@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func project(t *testing.T, version string) string {
 	put(t, filepath.Join(dir, "batch_invariant_ops", "__init__.py"), "")
 	put(t, filepath.Join(dir, "pyproject.toml"), "[build-system]\nrequires = []\nbuild-backend = \"copied\"\nbackend-path = [\".\"]\n")
 	put(t, filepath.Join(dir, "copied.py"), "import os, shutil\ndef build_wheel(out, config_settings=None, metadata_directory=None):\n"+
-		"    assert 'ASCEND_HOME_PATH' in os.environ, 'no CANN here'\n    return os.path.basename(shutil.copy("+run.Quote(built)+", out))\n")
+		"    assert 'ASCEND_HOME_PATH' in os.environ, 'no CANN here'\n    return os.path.basename(shutil.copy("+strconv.Quote(built)+", out))\n")
 	return dir
 }
 
@@ -193,9 +194,12 @@ func (r rig) unchanged(t *testing.T, o Options, rec install.Receipt) {
 		"another package": func(o *Options) {
 			o.Release.RunPackage = cann.RunPackage(t, cann.Package{SoC: rec.Target, Version: "3.0.0"})
 		},
-		"the wheel's sources": func(o *Options) { o.Release.Extension = project(t, "2.0.0") },
-		"the installer":       func(o *Options) { o.Release.Installer = "copy" },
-		"into CANN":           func(o *Options) { o.Release.IntoCANN = true },
+		"the wheel's sources": func(o *Options) {
+			o.Release.Extension = project(t, "1.0.0")
+			put(t, filepath.Join(o.Release.Extension, "batch_invariant_ops", "more.py"), "")
+		},
+		"the installer": func(o *Options) { o.Release.Installer = "copy" },
+		"into CANN":     func(o *Options) { o.Release.IntoCANN = true },
 	} {
 		c := o
 		change(&c)

@@ -27,7 +27,7 @@ func (p Package) soc(w Want) report.Requirement {
 	r := report.Requirement{
 		Name: "SoC of the run package", Want: "kernels for " + strings.Join(w.Kernels, " or "),
 		Got: "kernels for " + list(p.Kernels), Source: "folders in " + kernels,
-		Hint: "take the package of this SoC: invar targets --sources names it",
+		Hint: "take the package of this SoC: invar plan " + w.Target + " names it",
 	}
 	r.OK = slices.ContainsFunc(p.Kernels, func(k string) bool { return slices.Contains(w.Kernels, k) })
 	return r

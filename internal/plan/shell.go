@@ -15,6 +15,9 @@ import (
 // ./dist of a new folder. It installs nothing: that is a transaction, and
 // `invar build` is the command for it.
 func WriteShell(w io.Writer, p Plan) error {
+	if p.Release != nil {
+		return writeReleased(w, p)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\n# Makes the %s run package and wheel by hand: sh build.sh [FOLDER]\n", p.Target)
 	b.WriteString("# Needs the invar that printed it on PATH, or named in INVAR.\nset -eu\n")
