@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,6 +107,8 @@ func cached(ctx context.Context, item Item, o Options) (File, bool, error) {
 			continue
 		case err != nil:
 			return File{}, false, store.Explain(err, "cache "+o.Cache)
+		case sum == pin && !fits(item.Name, path):
+			continue // one of several accepted digests, and that of another file
 		case sum == pin:
 			return File{Path: path, Name: item.Name, SHA256: sum, Size: size, From: "cache", Cached: true}, true, nil
 		}
@@ -115,6 +118,19 @@ func cached(ctx context.Context, item Item, o Options) (File, bool, error) {
 		}
 	}
 	return File{}, false, nil
+}
+
+// fits reports whether the content of path is of the kind that name promises.
+// A user accepts digests without saying of which file each is.
+func fits(name, path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	head := make([]byte, 2)
+	n, _ := io.ReadFull(f, head)
+	return n == 2 && (string(head) == "PK") == (filepath.Ext(name) == ".zip")
 }
 
 func (o Options) object(sum string) string { return filepath.Join(o.Cache, "sha256", sum) }

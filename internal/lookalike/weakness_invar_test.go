@@ -68,11 +68,11 @@ func TestInvar01CertificateIsChecked(t *testing.T) {
 func TestInvar02And09ContentIsPinned(t *testing.T) {
 	t.Parallel()
 	m := newMirror(t, cann.Package{}, nil)
-	text := m.build(report.BuildFailed, "--ca-file", m.server.CA)
+	text := m.build(report.Unmet, "--ca-file", m.server.CA)
 	wants(t, text, 0, 0, "--accept-digest sha256:")
 	m.nothing()
 	other := newMirror(t, cann.Package{}, map[string]cann.Fault{"run": cann.WrongContent})
-	text = other.trusting(report.BuildFailed)
+	text = other.trusting(report.Unmet)
 	wants(t, text, 0, 0, "sha256")
 	other.nothing()
 }
@@ -103,7 +103,7 @@ func TestInvar04And05ResumesAndStopsAtStage1(t *testing.T) {
 func TestInvar06FailureHasACode(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "ascend910b")
-	text := m.invar(report.BuildFailed, "build", "ascend910b", "--python", m.py.Prefix, "--mirror", t.TempDir(), "--offline", "--allow-version-skew")
+	text := m.invar(report.Unmet, "build", "ascend910b", "--python", m.py.Prefix, "--mirror", t.TempDir(), "--offline", "--allow-version-skew")
 	wants(t, text, 0, 0, "cann-ops-batch_invariant-910b-2.0.0")
 }
 
