@@ -155,7 +155,7 @@ func commands() []*cli.Command {
 		buildCommand(), planCommand(), detectCommand(), doctorCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
 		envCommand(), execCommand(), sourceCommand(), shimCommand(), packageCommand(), imageCommand(),
-		verifyCommand(), lintCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
+		verifyCommand(), lintCommand(), capacityCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
 	}
 }
 

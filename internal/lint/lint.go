@@ -168,3 +168,13 @@ func or(s, instead string) string {
 	}
 	return s
 }
+
+// FactsOf is what a start says, without a judgement.
+func FactsOf(d deployment.Deployment, g Given) (Facts, []string, error) {
+	k, err := load()
+	if err != nil {
+		return Facts{}, nil, err
+	}
+	f, problems := k.factsOf(d, g)
+	return f, append(slices.Clone(d.Problems), problems...), nil
+}

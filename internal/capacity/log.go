@@ -1,0 +1,219 @@
+// Package capacity says how many requests fit into a server's KV cache, and so
+// whether a load can lead to preemption, which breaks batch invariance where
+// recomputing takes another path (Ascend). Facts come from the start-up log, from
+// /metrics or from flags.
+package capacity
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/invar-ops/invar/internal/data"
+)
+
+//go:embed patterns.yaml
+var patternsYAML []byte
+
+type pattern struct {
+	Event   string `yaml:"event"`
+	Pattern string `yaml:"pattern"`
+	Wraps   bool   `yaml:"wraps"`
+	Source  string `yaml:"source"`
+	re      *regexp.Regexp
+}
+
+var patterns = sync.OnceValues(func() ([]pattern, error) {
+	var f struct {
+		Patterns []pattern `yaml:"patterns"`
+	}
+	if err := data.Decode("internal/capacity/patterns.yaml", patternsYAML, &f); err != nil {
+		return nil, err
+	}
+	for i := range f.Patterns {
+		re, err := regexp.Compile(f.Patterns[i].Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("patterns.yaml: %s: %w", f.Patterns[i].Event, err)
+		}
+		f.Patterns[i].re = re
+	}
+	return f.Patterns, nil
+})
+
+// A Cache is what is known of one start of a server. Zero is unknown.
+type Cache struct {
+	Tokens      int      `json:"tokens,omitempty"`       // KV cache, in tokens
+	Blocks      int      `json:"blocks,omitempty"`       // KV cache, in blocks
+	BlockSize   int      `json:"block_size,omitempty"`   // tokens a block
+	Length      int      `json:"length,omitempty"`       // longest request, max-model-len
+	Concurrency float64  `json:"concurrency,omitempty"`  // requests of that length, as the server says
+	MemoryGiB   float64  `json:"memory_gib,omitempty"`   // of the KV cache
+	WeightsGiB  float64  `json:"weights_gib,omitempty"`  // of the model
+	NeedGiB     float64  `json:"need_gib,omitempty"`     // for one request of Length, when the server refused
+	LongestFits int      `json:"longest_fits,omitempty"` // longest request that would fit, as the server estimates
+	Preemptions int      `json:"preemptions,omitempty"`  // seen
+	Usage       float64  `json:"usage,omitempty"`        // highest, percent
+	Waste       float64  `json:"waste,omitempty"`        // of padding layers at most, percent
+	MaxSeqs     int      `json:"max_seqs,omitempty"`     // --max-num-seqs
+	Refused     bool     `json:"refused,omitempty"`      // the server did not start for lack of KV cache
+	Failed      bool     `json:"failed,omitempty"`       // the server did not start for another reason
+	Notes       []string `json:"notes,omitempty"`
+}
+
+type event struct {
+	at     int
+	name   string
+	values map[string]string
+}
+
+// Log reads the start-up log of a server: one Cache a start. Several entries
+// on one line, cut entries and wrapped lines are read as far as they go.
+func Log(text string) ([]Cache, error) {
+	ps, err := patterns()
+	if err != nil {
+		return nil, err
+	}
+	var events []event
+	flat := strings.NewReplacer("\r", "", "\n", "").Replace(text)
+	for _, p := range ps {
+		found := matches(p, text)
+		if p.Wraps && len(found) == 0 {
+			found = matches(p, flat)
+		}
+		events = append(events, found...)
+	}
+	sort.SliceStable(events, func(i, j int) bool { return events[i].at < events[j].at })
+	var out []Cache
+	var b builder
+	for _, e := range events {
+		if b.starts(e) {
+			out = append(out, b.cache())
+			b = builder{}
+		}
+		b.add(e)
+	}
+	if b.any {
+		out = append(out, b.cache())
+	}
+	return out, nil
+}
+
+func matches(p pattern, text string) []event {
+	var out []event
+	for _, m := range p.re.FindAllStringSubmatchIndex(text, -1) {
+		e := event{at: m[0], name: p.Event, values: map[string]string{}}
+		for i, name := range p.re.SubexpNames() {
+			if name != "" && m[2*i] >= 0 {
+				e.values[name] = text[m[2*i]:m[2*i+1]]
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// A builder collects the events of one start.
+type builder struct {
+	c       Cache
+	any     bool
+	seen    map[string]bool
+	resumed map[string]bool
+}
+
+// starts reports whether e belongs to the next start: what a server prints once
+// has been printed already.
+func (b *builder) starts(e event) bool {
+	once := e.name == "kv_tokens" || e.name == "refused" || e.name == "available" || e.name == "blocks"
+	return once && (b.seen[e.name] || e.name == "refused" && b.seen["kv_tokens"])
+}
+
+func (b *builder) add(e event) {
+	if b.seen == nil {
+		b.seen, b.resumed = map[string]bool{}, map[string]bool{}
+	}
+	b.any, b.seen[e.name] = true, true
+	v := e.values
+	switch e.name {
+	case "kv_tokens":
+		b.c.Tokens = integer(v["tokens"])
+	case "concurrency":
+		b.c.Length, b.c.Concurrency = integer(v["length"]), number(v["times"])
+	case "blocks":
+		b.c.Blocks = integer(v["blocks"])
+	case "available":
+		b.c.MemoryGiB = number(v["gib"])
+	case "weights":
+		b.c.WeightsGiB = number(v["gib"])
+	case "refused":
+		b.c.Refused, b.c.Length, b.c.NeedGiB, b.c.MemoryGiB = true, integer(v["length"]), number(v["need"]), number(v["have"])
+	case "estimate":
+		b.c.LongestFits = integer(v["length"])
+	case "no_memory":
+		b.c.Refused = true
+		b.note("no memory was left for the KV cache: another process may hold the device (look with nvidia-smi or npu-smi); a higher --gpu-memory-utilization does not help then")
+	case "preempted":
+		b.c.Preemptions = max(b.c.Preemptions, integer(v["count"]))
+	case "resumed":
+		b.resumed[v["id"]] = true
+		b.c.Preemptions = max(b.c.Preemptions, len(b.resumed))
+	case "usage":
+		b.c.Usage = max(b.c.Usage, number(v["percent"]))
+	case "padding":
+		b.c.Waste = number(v["percent"])
+	case "failed":
+		b.c.Failed = true
+	case "other_engine":
+		b.note("the line of another engine (" + v["tokens"] + " tokens) was not counted")
+	}
+}
+
+func (b *builder) note(text string) { b.c.Notes = append(b.c.Notes, text) }
+
+// cache is what was collected, with what follows from it.
+func (b *builder) cache() Cache {
+	c := b.c
+	if c.Tokens == 0 && c.Blocks > 0 {
+		if c.BlockSize == 0 {
+			c.BlockSize = 16
+			c.Notes = append(c.Notes, "block size 16, V0's default")
+		}
+		c.Tokens = c.Blocks * c.BlockSize
+	}
+	if c.inconsistent() {
+		c.Notes = append(c.Notes, fmt.Sprintf("the log says %d tokens and %.2f requests of %d, which do not fit together (layers with a state of their own): neither is derived from the other", c.Tokens, c.Concurrency, c.Length))
+	}
+	if c.Usage > 90 && c.Preemptions == 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("the KV cache was %.1f %% full: preemption is near", c.Usage))
+	}
+	return c
+}
+
+// inconsistent reports whether tokens and concurrency contradict each other,
+// as for hybrid models; a rounded ratio differs by less than two percent.
+func (c Cache) inconsistent() bool {
+	if c.Tokens == 0 || c.Length == 0 || c.Concurrency == 0 {
+		return false
+	}
+	ratio := float64(c.Tokens) / float64(c.Length) / c.Concurrency
+	return ratio < 0.98 || ratio > 1.02
+}
+
+func integer(s string) int {
+	n, err := strconv.Atoi(strings.ReplaceAll(s, ",", ""))
+	if err != nil {
+		return 0 // the pattern lets digits and commas in only
+	}
+	return n
+}
+
+func number(s string) float64 {
+	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "."), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
