@@ -3,6 +3,7 @@ package extwheel
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -180,12 +181,12 @@ open(os.path.join(os.environ["HOME"], ".gitconfig"), "w").close()
 			file, err := build(t, py, tc.files)
 			if tc.ok {
 				if err != nil || !strings.HasPrefix(filepath.Base(file), tc.want) {
-					p, _ := err.(*report.Problem)
+					p, _ := errors.AsType[*report.Problem](err)
 					t.Fatalf("got %s, %v %+v", file, err, p)
 				}
 				return
 			}
-			p, is := err.(*report.Problem)
+			p, is := errors.AsType[*report.Problem](err)
 			if !is || p.Code != report.BuildFailed || !strings.Contains(p.Error()+p.Tail, tc.want) {
 				t.Errorf("got %v (%+v)", err, p)
 			}

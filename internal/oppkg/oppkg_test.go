@@ -1,6 +1,7 @@
 package oppkg
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -183,7 +184,7 @@ func TestInstallRefusesWhatGoesOutside(t *testing.T) {
 	pkg := extract(t, cann.Package{Variant: cann.WritesOutside})
 	top := t.TempDir()
 	_, err := pkg.Install(t.Context(), script(t, filepath.Join(top, "ops")))
-	if report.ExitCode(err) != report.BuildFailed || !strings.Contains(err.(*report.Problem).Got, "escaped") || !strings.Contains(err.(*report.Problem).Got, ".bashrc") {
+	if report.ExitCode(err) != report.BuildFailed || !strings.Contains(problem(err).Got, "escaped") || !strings.Contains(problem(err).Got, ".bashrc") {
 		t.Errorf("got %v (%+v)", err, err)
 	}
 	// Elsewhere: refused by the kernel where it can, found afterwards where it is watched.
@@ -211,7 +212,7 @@ func TestInstallFails(t *testing.T) {
 	t.Parallel()
 	pkg := extract(t, cann.Package{Variant: cann.FailsToInstall})
 	_, err := pkg.Install(t.Context(), script(t, filepath.Join(t.TempDir(), "ops")))
-	p, ok := err.(*report.Problem)
+	p, ok := errors.AsType[*report.Problem](err)
 	if !ok || p.Code != report.BuildFailed || !strings.Contains(p.Tail, "copy new op_api files failed") || p.Log == "" {
 		t.Errorf("got %+v", err)
 	}
@@ -248,4 +249,12 @@ func TestRepair(t *testing.T) {
 	if other, _ := Repair(to, pkg.Vendor, opp, src.RepairsOf("2.0.0"), true); len(other) != 0 {
 		t.Errorf("version 2.0.0 has no such defect: %+v", other)
 	}
+}
+
+// problem is err as one, empty when it is none.
+func problem(err error) *report.Problem {
+	if p, ok := errors.AsType[*report.Problem](err); ok {
+		return p
+	}
+	return &report.Problem{}
 }

@@ -1,6 +1,7 @@
 package opsource
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,7 @@ cp PACKAGE build_out/ # the same once more
 echo tool >build/makeself.run
 `, func(b *Build) { b.ThirdParty = third })
 	if err != nil {
-		p, _ := err.(*report.Problem)
+		p, _ := errors.AsType[*report.Problem](err)
 		t.Fatalf("%v\n%+v", err, p)
 	}
 	args, _ := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(file)), "args"))
@@ -103,7 +104,7 @@ func TestMakeFails(t *testing.T) {
 				change = func(b *Build) { b.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + run.Getenv(b.Env, "HOME")} }
 			}
 			_, file, err := build(t, tc.script, change)
-			p, ok := err.(*report.Problem)
+			p, ok := errors.AsType[*report.Problem](err)
 			if !ok || p.Code != tc.code || !strings.Contains(p.Error()+p.Tail+p.Hint+p.Got, tc.says) {
 				t.Errorf("got %s, %+v", file, err)
 			}
