@@ -47,7 +47,7 @@ func verifyText(w io.Writer, res judge.Result) {
 		fmt.Fprintf(w, "%-52s %8d %8d  %s\n", cut(x.Name+": "+x.About, 52), x.Pairs, x.Differ, firstDifference(x))
 	}
 	for _, d := range res.ByDim {
-		fmt.Fprintf(w, "%-52s %8d %8d\n", "  of them, another "+string(d.Dimension), d.Pairs, d.Differ)
+		fmt.Fprintf(w, "%-52s %8d %8d\n", "  of them: "+d.Dimension.Text(), d.Pairs, d.Differ)
 	}
 	for _, c := range res.Coverage {
 		word := "covered"

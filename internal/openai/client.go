@@ -51,6 +51,8 @@ func New(base string, o Options) *Client {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		MaxIdleConns:        max(o.Connections, 2),
 		MaxIdleConnsPerHost: max(o.Connections, 2),
+		// A few more than are used at once: is the server still there is asked beside them.
+		MaxConnsPerHost: max(o.Connections, 2) + 4,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 		TLSClientConfig:     &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},

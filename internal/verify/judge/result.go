@@ -73,6 +73,14 @@ const (
 // Dimensions lists them from what explains everything to what explains least.
 var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, Start}
 
+// Text is what a reader calls d.
+func (d Dimension) Text() string {
+	return map[Dimension]string{
+		Start: "another start of the server", Rank: "another data-parallel rank", Cache: "another state of the prefix cache",
+		Batch: "another arrangement", Company: "the same at once again", Again: "the same alone again",
+	}[d]
+}
+
 // A Count is pairs of answers to one request, and how many of them differ.
 type Count struct {
 	Dimension Dimension `json:"dimension"`
