@@ -52,7 +52,7 @@ func New(base string, o Options) *Client {
 		MaxIdleConns:        max(o.Connections, 2),
 		MaxIdleConnsPerHost: max(o.Connections, 2),
 		// A few more than are used at once: is the server still there is asked beside them.
-		MaxConnsPerHost: max(o.Connections, 2) + 4,
+		MaxConnsPerHost:     max(o.Connections, 2) + 4,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 		TLSClientConfig:     &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
