@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -30,7 +28,10 @@ func probeCommand() *cli.Command {
 			&cli.IntFlag{Name: "level", Usage: "run levels 1 to `N` (default 7)"},
 			&cli.IntFlag{Name: "require", Usage: "levels 1 to `N` must pass"},
 			&cli.BoolFlag{Name: "full", Usage: "the long sweep of level 7 (minutes)"},
-			&cli.StringFlag{Name: "junit", Usage: "also write the checks as JUnit XML to `FILE`"},
+			&cli.StringFlag{Name: "junit", Usage: "also write the checks as JUnit XML to `FILE` (GitLab's report, too)"},
+			&cli.StringFlag{Name: "sarif", Usage: "also write the checks as SARIF to `FILE`"},
+			&cli.StringFlag{Name: "tap", Usage: "also write the checks as TAP to `FILE`"},
+			&cli.StringFlag{Name: "baseline", Usage: "record what is installed and proved in `FILE`, or compare with it when it is there"},
 			cannFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		},
@@ -56,9 +57,14 @@ func runProbe(c *cli.Context) error {
 		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, CANN: local(c.String("cann")), Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
 	})
 	retellChecks(c, &res)
-	if file := c.String("junit"); file != "" && len(res.Levels) > 0 {
-		if werr := writeJUnit(absolute(file), res); werr != nil {
+	if len(res.Levels) > 0 {
+		if werr := probeFiles(c, res); werr != nil {
 			return werr
+		}
+		if derr := probeBaseline(c, res); err == nil {
+			err = derr
+		} else if derr != nil { // the level that failed decides the exit code
+			showError(c.Context, c.App.ErrWriter, derr)
 		}
 	}
 	if c.Bool("json") {
@@ -69,34 +75,6 @@ func runProbe(c *cli.Context) error {
 	}
 	showProbe(c.App.Writer, res)
 	return err
-}
-
-// writeJUnit writes the checks of a probe to file.
-func writeJUnit(file string, res probe.Result) error {
-	return writeFile(file, func(w io.Writer) error { return probe.WriteJUnit(w, res) })
-}
-
-// writeFile replaces file in one step, so that CI never collects half of it.
-func writeFile(file string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".junit-*")
-	if err != nil {
-		return report.Problemf(report.Failed, "--junit: %w", err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone when the rename worked
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return report.Problemf(report.Failed, "--junit: %w", err)
-	}
-	return nil
 }
 
 func showProbe(w io.Writer, res probe.Result) {

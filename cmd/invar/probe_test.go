@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,8 @@ func TestWriteJUnit(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "probe.xml")
 	res := probe.Result{Levels: []probe.Level{{Level: 1, Name: "files", Status: report.Pass}}, Checks: []report.Check{{Level: 1, Name: "a", Status: report.Pass}}}
-	if err := writeJUnit(file, res); err != nil {
+	junit := func(w io.Writer) error { return probe.WriteJUnit(w, res) }
+	if err := writeFile("--junit", file, junit); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(file)
@@ -57,7 +59,7 @@ func TestWriteJUnit(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := writeJUnit(filepath.Join(dir, "no", "such.xml"), res); report.ExitCode(err) != report.Failed {
+	if err := writeFile("--junit", filepath.Join(dir, "no", "such.xml"), junit); report.ExitCode(err) != report.Failed {
 		t.Errorf("%v, want an error with code 1", err)
 	}
 }

@@ -67,7 +67,7 @@ func runVerifyOps(c *cli.Context) error {
 	}
 	res, err := opcheck.Run(c.Context, o)
 	if file := c.String("junit"); file != "" && len(res.Cases) > 0 {
-		if werr := writeFile(absolute(file), func(w io.Writer) error { return opcheck.WriteJUnit(w, res) }); werr != nil {
+		if werr := writeFile("--junit", absolute(file), func(w io.Writer) error { return opcheck.WriteJUnit(w, res) }); werr != nil {
 			return werr
 		}
 	}

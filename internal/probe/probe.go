@@ -43,6 +43,7 @@ type Result struct {
 	Simulated    string         `json:"simulated,omitempty"` // the device of levels 6 and 7 is none; they say nothing about hardware
 	Levels       []Level        `json:"levels"`
 	Checks       []report.Check `json:"checks"`
+	Installed    Baseline       `json:"installed"`          // what was probed, as a baseline
 	Coverage     *Coverage      `json:"coverage,omitempty"` // what level 7 went through
 	Summary      []string       `json:"summary"`            // a few lines for people
 	Observations []Observation  `json:"observations,omitempty"`
@@ -97,6 +98,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if res.Simulated = p.simulated(); res.Simulated != "" {
 		res.Proved = min(res.Proved, Kernels)
 	}
+	res.Installed = BaselineOf(r, res)
 	res.Observations = p.observations()
 	res.Summary = summarize(res)
 	res.Elapsed = time.Since(start)
