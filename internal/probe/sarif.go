@@ -3,6 +3,7 @@ package probe
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
@@ -41,11 +42,12 @@ func WriteSARIF(w io.Writer, res Result, version string) error {
 
 // message is a check in one line.
 func message(c report.Check) string {
-	text := c.Name + ": " + string(c.Status)
+	var b strings.Builder
+	b.WriteString(c.Name + ": " + string(c.Status))
 	for _, row := range [][2]string{{"want", c.Want}, {"got", c.Got}, {"reason", c.Reason}, {"try", c.Hint}} {
 		if row[1] != "" {
-			text += "; " + row[0] + " " + oneLine(row[1])
+			b.WriteString("; " + row[0] + " " + oneLine(row[1]))
 		}
 	}
-	return text
+	return b.String()
 }
