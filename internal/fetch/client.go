@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -50,6 +52,7 @@ func (o Options) client() (*retryablehttp.Client, error) {
 	c.Logger = nil
 	c.RetryMax = attempts - 1
 	c.RetryWaitMin, c.RetryWaitMax = o.firstWait(), maxWait
+	c.CheckRetry = retries()
 	c.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	c.Backoff = func(low, high time.Duration, n int, resp *http.Response) time.Duration {
 		w := min(retryablehttp.DefaultBackoff(low, high, n, resp), maxAsked)
@@ -57,6 +60,21 @@ func (o Options) client() (*retryablehttp.Client, error) {
 		return w
 	}
 	return c, nil
+}
+
+// retries is the library's policy, but for a server that is not there at all:
+// it is asked once more, since the next place is better than a long wait.
+func retries() retryablehttp.CheckRetry {
+	absent := 0
+	return func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+		_, dns := errors.AsType[*net.DNSError](err)
+		if dns || errors.Is(err, syscall.ECONNREFUSED) {
+			if absent++; absent > 1 {
+				return false, err
+			}
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+	}
 }
 
 func answer(resp *http.Response) string {

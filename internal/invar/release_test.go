@@ -37,8 +37,11 @@ func newRig(t *testing.T, o cann.Options) rig {
 		t.Fatal(err)
 	}
 	r := rig{tree: cann.New(t, o), py: py}
+	env := run.Setenv(r.tree.Bare(), "HOME", t.TempDir())
+	// No test asks a server outside this machine: there is no such proxy.
+	env = run.Setenv(env, "https_proxy", "http://127.0.0.1:9")
 	r.Session = Session{
-		Prefix: filepath.Join(t.TempDir(), "home"), Env: run.Setenv(r.tree.Bare(), "HOME", t.TempDir()),
+		Prefix: filepath.Join(t.TempDir(), "home"), Env: env,
 		Runner: run.System{}, Progress: report.Discard, Version: "test",
 	}
 	return r
