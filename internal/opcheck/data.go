@@ -74,16 +74,43 @@ func (f families) preset(name string) (Preset, error) {
 	return Preset{}, report.Usagef("--preset %s: unknown", name).WithWant("one of "+strings.Join(names, ", "), name)
 }
 
+// instead is the preset's lines with the operators that o names in the place of
+// its own: each in the lines of its family.
+func (f families) instead(p Preset, o Options) []probe.Spec {
+	if len(o.Operators) == 0 {
+		return slices.Clone(p.Operators)
+	}
+	var out []probe.Spec
+	for _, name := range o.Operators {
+		family := f.family(name, o.Family)
+		if !slices.ContainsFunc(p.Operators, func(s probe.Spec) bool { return s.Family == family }) {
+			family = p.Operators[0].Family
+		}
+		for _, s := range p.Operators {
+			if s.Family == family {
+				s.Operator = name
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// family is how an operator is called: as was said, else by the last part of its name.
+func (f families) family(operator, said string) string {
+	if said != "" {
+		return said
+	}
+	if family := f.Names[operator[strings.LastIndexAny(operator, ".:")+1:]]; family != "" {
+		return family
+	}
+	return "rows"
+}
+
 // specs are the calls of one operator: its family by name unless it is given,
 // the shapes of that family unless one is given.
 func (f families) specs(operator string, o Options) ([]probe.Spec, error) {
-	family := o.Family
-	if family == "" {
-		last := operator[strings.LastIndexAny(operator, ".:")+1:]
-		if family = f.Names[last]; family == "" {
-			family = "rows"
-		}
-	}
+	family := f.family(operator, o.Family)
 	shapes, ok := f.Shapes[family]
 	if !ok {
 		known := make([]string, 0, len(f.Shapes))

@@ -115,7 +115,7 @@ func (o Options) request(f families) (request, string, error) {
 		if err != nil {
 			return req, "", err
 		}
-		s.Dtypes, s.Operators = p.Dtypes, p.Operators
+		s.Dtypes, s.Operators = p.Dtypes, f.instead(p, o)
 		if len(p.Rows) > 0 {
 			only(&s, p.Rows)
 		}
@@ -124,6 +124,9 @@ func (o Options) request(f families) (request, string, error) {
 		}
 	}
 	for _, name := range o.Operators {
+		if o.Preset != "" {
+			break // they stand in the preset's lines
+		}
 		specs := slices.DeleteFunc(slices.Clone(lines), func(l probe.Spec) bool { return l.Operator != name })
 		if len(specs) == 0 || o.Family != "" || o.Size > 0 || o.Columns > 0 {
 			if specs, err = f.specs(name, o); err != nil {

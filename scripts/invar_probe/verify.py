@@ -24,9 +24,10 @@ from .package import Package
 from .schedule import DTYPES, Schedule, Setting, Sweep, parse
 from .sweep import Run
 
-# Row counts of the control: some with each remainder that it turns on.
-CONTROL_ROWS = [1, 2, 3, 5, 17, 33]
+# Row counts of the control beside the largest: several remainders that it turns on.
+CONTROL_ROWS = [1, 2, 3, 5, 17, 33, 129]
 TURNS = 13
+STEP = 37  # prime to lanes and tiles, so that each turn meets other partners
 
 
 @dataclass
@@ -138,7 +139,9 @@ class _Verification:
         """
         self._enter(settings[0])
         swept = Run(_dependent(case), AxisLedger(pool=case.pool.shape[0]))
-        rows = [r for r in CONTROL_ROWS if r <= case.pool.shape[0]]
+        # Rounding to 16 bits hides most of what changes, so many rows are looked at.
+        most = case.pool.shape[0]
+        rows = sorted({*(r for r in CONTROL_ROWS if r <= most), *range(max(1, most - 7), most + 1)})
         swept.sweep(Sweep("control", rows), settings[0])
         pairs, differ = swept.ledger.pairs()
         return {"pairs": pairs, "differ": differ}
@@ -184,6 +187,6 @@ def _dependent(case: Case) -> Case:
     """Case with the order of its reduction turned by the number of rows."""
 
     def call(x: torch.Tensor, fixed: Tensors) -> Tensors:
-        return replace(case, pool=x, fixed=fixed).reordered(x.shape[0] % TURNS)
+        return replace(case, pool=x, fixed=fixed).reordered(x.shape[0] % TURNS * STEP)
 
     return replace(case, call=call, routed=None)
