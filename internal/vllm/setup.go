@@ -69,6 +69,11 @@ func Installed(prefix, version string) (Place, error) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return p, fmt.Errorf("%s: %w", filepath.Join(dir, marker), err)
 	}
+	// How to serve is this program's knowledge, not that of the one that made the place.
+	if v, err := Find(version); err == nil {
+		now := v.place(prefix)
+		p.Serve, p.Dtypes = now.Serve, now.Dtypes
+	}
 	return p, nil
 }
 
