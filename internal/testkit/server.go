@@ -18,7 +18,7 @@ import (
 
 // startLimit is how long a server may take until it answers: about 40 s on an
 // idle machine with two cores.
-const startLimit = 8 * time.Minute
+const startLimit = 15 * time.Minute
 
 // A Server is a running vLLM server on the loopback. It is stopped when its test ends.
 type Server struct {

@@ -15,8 +15,7 @@ func TestKnownVersionIsPinnedToTheLastPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*==[0-9][^ ]*( ; .+)?$`)
-	lines := strings.Split(strings.TrimSpace(string(v.lock)), "\n")
-	for _, l := range lines {
+	for l := range strings.SplitSeq(strings.TrimSpace(string(v.lock)), "\n") {
 		if !pinned.MatchString(l) {
 			t.Errorf("lock line %q: want name==version, with a marker at most", l)
 		}

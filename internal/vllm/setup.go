@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
@@ -104,9 +106,7 @@ func Setup(ctx context.Context, o Options) (Place, error) {
 			return place, err
 		}
 	} else {
-		for name, dir := range old.Models {
-			place.Models[name] = dir
-		}
+		maps.Copy(place.Models, old.Models)
 	}
 	for _, m := range models {
 		made, err := m.make(ctx, o, place)
@@ -181,12 +181,12 @@ func (v Version) base(ctx context.Context, o Options) (python.Python, error) {
 		return base, err
 	}
 	if base.Exe == "" || !version.Within(version.PEP440, v.Python, base.Version) {
-		got := base.Version
+		got := []string{base.Version}
 		for _, c := range seen {
-			got += " " + c.Exe + " (" + c.Reason + ")"
+			got = append(got, c.Exe+" ("+c.Reason+")")
 		}
 		return base, report.Problemf(report.Unmet, "no Python for vLLM %s on PATH", v.Version).
-			WithWant("Python "+v.Python, got).WithHint("install one, for example: uv python install 3.12")
+			WithWant("Python "+v.Python, strings.TrimSpace(strings.Join(got, " "))).WithHint("install one, for example: uv python install 3.12")
 	}
 	return base, nil
 }
