@@ -37,7 +37,8 @@ func writeReleased(w io.Writer, p Plan) error {
 		fmt.Fprintf(&b, "%s -m zipfile -e %s src\nrm %s\n", py, run.Quote("dist/"+r.Extension.Name), run.Quote("dist/"+r.Extension.Name))
 	}
 	b.WriteString("project=$(dirname \"$(find src -name setup.py -o -name pyproject.toml | head -n 1)\")\n")
-	fmt.Fprintf(&b, "(cd \"$project\" && %s setup.py -q bdist_wheel -d \"$work/dist\")\nsha256sum dist/*\necho \"$work/dist\"\n", py)
+	fmt.Fprintf(&b, "cd \"$project\"\nif [ -f setup.py ]; then %[1]s setup.py -q bdist_wheel -d \"$work/dist\"\n"+
+		"else %[1]s -m pip wheel --no-deps --no-build-isolation -w \"$work/dist\" .; fi\ncd \"$work\"\nsha256sum dist/*\necho \"$work/dist\"\n", py)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
