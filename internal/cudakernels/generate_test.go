@@ -197,6 +197,25 @@ func (g generator) row(op, rows, cols int) testCase {
 	return c
 }
 
+// wideRow is a row case of one dtype in whole runs at multiples of 16 bytes, for
+// which there are kernels of their own.
+func (g generator) wideRow(op, rows, cols int) testCase {
+	c := g.row(op, rows, cols)
+	d, kind := c.operands[inA].dtype, pick(g, normal, spread, wild, special)
+	for i, o := range c.operands {
+		if o.absent {
+			continue
+		}
+		wide := operand{dtype: d, rows: o.rows, cols: o.cols, row: cols + pick(g, 0, 8), col: 1}.place(1, 0, 0)
+		if i < out1 {
+			c.operands[i] = g.fill(wide, 1, kind)
+		} else {
+			c.operands[i] = marked(wide)
+		}
+	}
+	return c
+}
+
 // inPlace makes the outputs the memory of the inputs, which the header allows
 // for operators whose output is as large as their input.
 func (g generator) inPlace(op, rows, cols int) testCase {

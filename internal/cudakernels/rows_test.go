@@ -20,12 +20,17 @@ func rowCases(seed uint64, few bool) *suite {
 	for op := opSum; op <= opAddRMS; op++ {
 		for _, cols := range widths {
 			for variant := range 4 {
-				s.add(g.rowIn(op, pick(g, 0, 1, 2, 3, 8, 9), cols, variant))
+				s.add(inVariant(g.row(op, pick(g, 0, 1, 2, 3, 8, 9), cols), variant))
 			}
 		}
 		for _, cols := range []int{4097, 16384, 16385, 40000} {
 			for variant := range 4 {
-				s.add(g.rowIn(op, pick(g, 1, 2), cols, variant))
+				s.add(inVariant(g.row(op, pick(g, 1, 2), cols), variant))
+			}
+		}
+		for _, cols := range []int{8, 264, 2048, 2056, 17408} {
+			for variant := range 4 {
+				s.add(inVariant(g.wideRow(op, pick(g, 1, 3), cols), variant))
 			}
 		}
 		if op != opSum && op != opMean {
@@ -35,12 +40,11 @@ func rowCases(seed uint64, few bool) *suite {
 	return s
 }
 
-// rowIn is a row case in a variant, with the status that it must give.
-func (g generator) rowIn(op, rows, cols, variant int) testCase {
-	c := g.row(op, rows, cols)
+// inVariant is the case in a variant, with the status that it must give.
+func inVariant(c testCase, variant int) testCase {
 	c.variant = variant
-	norm := op == opRMS || op == opAddRMS
-	if variant == warpVariant && cols > 2048 || variant == splitVariant && norm {
+	norm := c.op == opRMS || c.op == opAddRMS
+	if variant == warpVariant && c.n > 2048 || variant == splitVariant && norm {
 		c.status = badVariant
 	}
 	return c

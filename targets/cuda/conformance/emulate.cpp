@@ -51,7 +51,7 @@ struct Warp {
 
 constexpr size_t kStack = 256 << 10;
 
-int order = 0;  // 0 ascending, 1 descending, else a seed
+int order = 0;  // 0 all in turn, 1 warp by warp from the last on, else a seed
 bool late = false;
 Product model = Product::chain;
 
@@ -133,14 +133,25 @@ void run_block(int threads) {
     c.uc_link = nullptr;
     makecontext(&c, start, 0);
   }
-  while (live > 0) {
+  const auto pass = [&](size_t from, size_t to) {
     bool moved = false;
-    for (const int i : turn) {
-      Fiber &f = fibers[size_t(i)];
+    for (size_t at = from; at < to; at++) {
+      Fiber &f = fibers[size_t(turn[at])];
       if (f.done || (f.watched && *f.watched == f.waits)) continue;
       moved = true;
-      current = i;
+      current = turn[at];
       go_on(f);
+    }
+    return moved;
+  };
+  while (live > 0) {
+    bool moved = false;
+    if (order == 1) {  // each warp as far as it comes without the others
+      for (size_t at = 0; at < turn.size(); at += 32) {
+        while (pass(at, std::min(at + 32, turn.size()))) moved = true;
+      }
+    } else {
+      moved = pass(0, turn.size());
     }
     if (!moved) fail("every thread waits: a barrier that not all threads reach");
   }

@@ -12,6 +12,8 @@
 #define INVAR_DEVICE inline
 #define INVAR_KERNEL(name, params, threads, blocks) extern "C" void name(const params &p)
 #define INVAR_UNROLL
+#define INVAR_FEW
+#define INVAR_ROLLED
 #define INVAR_SHARED(name) unsigned char *const name = invar::emulated::shared_memory()
 
 namespace invar {

@@ -13,6 +13,8 @@
 #define INVAR_KERNEL(name, params, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ params p)
 #define INVAR_UNROLL _Pragma("unroll")
+#define INVAR_FEW _Pragma("unroll 2")     // loads of two turns under way
+#define INVAR_ROLLED _Pragma("unroll 1")  // keeps registers for more threads
 #define INVAR_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 
 namespace invar {

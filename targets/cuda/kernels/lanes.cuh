@@ -14,16 +14,36 @@
 
 namespace invar {
 
-template <class T> struct Row {
-  typedef typename T::word word;
-  const word *p;
+// A row of any dtype and step.
+struct AnyRow {
+  int32_t dtype;
+  const void *p;
   int64_t step, n;
 
-  INVAR_DEVICE Row(const invar_cuda_in &x, int64_t row, int64_t cols)
-      : p(static_cast<const word *>(row_of(x, row))), step(x.col), n(cols) {}
+  INVAR_DEVICE AnyRow(const invar_cuda_in &x, int64_t row, int64_t cols)
+      : dtype(x.dtype), p(row_of(x, row)), step(x.col), n(cols) {}
 
   INVAR_DEVICE void run(int64_t i, int64_t end, float fill, float (&v)[kRun]) const {
-    load_run<T>(p, step, i, end, fill, v);
+    load_run(dtype, p, step, i, end, fill, v);
+  }
+};
+
+// A row that is made of whole runs at multiples of 16 bytes. Same values, fewer
+// instructions and registers; the host says which rows are (host/rows.cpp).
+template <class T> struct WideRow {
+  const typename T::word *p;
+  int64_t n;
+
+  INVAR_DEVICE WideRow(const invar_cuda_in &x, int64_t row, int64_t cols)
+      : p(static_cast<const typename T::word *>(x.data) + row * x.row), n(cols) {}
+
+  INVAR_DEVICE void run(int64_t i, int64_t end, float fill, float (&v)[kRun]) const {
+    if (i < end) {
+      load_wide<T>(p + i, v);
+      return;
+    }
+    INVAR_UNROLL
+    for (int j = 0; j < kRun; j++) v[j] = fill;
   }
 };
 
@@ -59,6 +79,7 @@ struct BlockGroup {
     float l[kRun];
     INVAR_UNROLL
     for (int j = 0; j < kRun; j++) l[j] = 0.0f;
+    INVAR_FEW
     for (int64_t i = from + seat() * kRun; i < to; i += kLanes) {
       float v[kRun];
       row.run(i, to, fill, v);
@@ -83,6 +104,7 @@ struct BlockGroup {
 
   template <class R> INVAR_DEVICE float top(const R &row, int64_t from, int64_t to) const {
     float m = -INFINITY;
+    INVAR_ROLLED
     for (int64_t i = from + seat() * kRun; i < to; i += kLanes) {
       float v[kRun];
       row.run(i, to, -INFINITY, v);
@@ -119,24 +141,24 @@ struct WarpGroup {
 
   template <class R, class Step>
   INVAR_DEVICE float total(const R &row, float fill, Step step) const {
-    float t[8];
-    INVAR_UNROLL
-    for (int w = 0; w < 8; w++) {
-      t[w] = 0.0f;
-      const int64_t from = w * 32 * kRun;
-      if (from < row.n) {
-        float v[kRun];
-        row.run(from + seat() * kRun, row.n, fill, v);
-        INVAR_UNROLL
-        for (int j = 0; j < kRun; j++) v[j] = step(0.0f, v[j]);
-        t[w] = sum_of_warp(neighbours(v));
-      }
+    float sum = 0.0f;  // of the seats of warp seat() % 8
+    INVAR_ROLLED
+    for (int w = 0; w < 8 && w * 32 * kRun < row.n; w++) {
+      float v[kRun];
+      row.run((w * 32 + seat()) * kRun, row.n, fill, v);
+      INVAR_UNROLL
+      for (int j = 0; j < kRun; j++) v[j] = step(0.0f, v[j]);
+      const float one = sum_of_warp(neighbours(v));
+      if (seat() % 8 == w) sum = one;
     }
-    return neighbours(t);
+    INVAR_UNROLL
+    for (int mask = 1; mask < 8; mask *= 2) sum = add(sum, shuffle_xor(sum, mask));
+    return sum;
   }
 
   template <class R> INVAR_DEVICE float top(const R &row, int64_t from, int64_t to) const {
     float m = -INFINITY;
+    INVAR_ROLLED
     for (int64_t i = from + seat() * kRun; i < to; i += 32 * kRun) {
       float v[kRun];
       row.run(i, to, -INFINITY, v);
@@ -147,7 +169,7 @@ struct WarpGroup {
   }
 };
 
-// Calls body<T>(p...) for the type of a dtype.
+// Calls body<T>(...) for the type of a dtype.
 #define INVAR_BY_DTYPE(dtype, body, ...)          \
   if ((dtype) == INVAR_CUDA_FLOAT32) {            \
     body<F32>(__VA_ARGS__);                       \

@@ -78,9 +78,7 @@ template <int BM, int BN, int THREADS> struct Sums {
   static_assert(BM * BN / kRun % THREADS == 0 || BM * BN / kRun < THREADS, "whole turns");
 
   static INVAR_DEVICE void deliver(const MmParams &p, const Place &at, const float *sums) {
-#if defined(__CUDACC__)
-#pragma unroll 1
-#endif
+    INVAR_ROLLED
     for (int q = thread(); q < BM * BN / kRun; q += THREADS) {
       const int row = q / (BN / kRun), col = q % (BN / kRun) * kRun;
       const int64_t i = at.m0 + row, j = at.n0 + col;

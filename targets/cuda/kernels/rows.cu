@@ -1,6 +1,7 @@
-// sum, mean, softmax, log_softmax. Each in three variants with the same bits: a block
-// for each row, a warp for each row of at most 2048 elements, and the segments of a
-// row spread over blocks, with their results in the workspace.
+// sum, mean, softmax, log_softmax. Each in variants with the same bits: a block for each
+// row, a warp for each row of at most 2048 elements, and the segments of a row spread
+// over blocks, with their results in the workspace. The first two again for rows that
+// are wide: whole runs at multiples of 16 bytes, out of the same dtype.
 #include "lanes.cuh"
 
 namespace invar {
@@ -11,9 +12,9 @@ INVAR_DEVICE void store_sum(const RowParams &p, int64_t row, float sum) {
   store(p.out, row * p.out.row, v);
 }
 
-template <class T, class Group>
+template <class R, class Group>
 INVAR_DEVICE void sum_row(const RowParams &p, int64_t row, const Group &g) {
-  const float sum = g.total(Row<T>(p.x, row, p.cols), 0.0f, AddStep());
+  const float sum = g.total(R(p.x, row, p.cols), 0.0f, AddStep());
   if (g.seat() == 0) store_sum(p, row, sum);
 }
 
@@ -29,25 +30,41 @@ struct SoftmaxEnd {
   }
 };
 
-template <class T>
+// How a run of the result is stored.
+struct AnyOut {
+  INVAR_DEVICE void operator()(const RowParams &p, int64_t row, int64_t i, int64_t to,
+                               const float (&v)[kRun]) const {
+    store_run(p.out.dtype, row_of(p.out, row), p.out.col, i, to, v);
+  }
+};
+template <class T> struct WideOut {
+  INVAR_DEVICE void operator()(const RowParams &p, int64_t row, int64_t i, int64_t,
+                               const float (&v)[kRun]) const {
+    store_wide<T>(static_cast<typename T::word *>(p.out.data) + row * p.out.row + i, v);
+  }
+};
+
+template <class R, class Out>
 INVAR_DEVICE void finish_softmax(const RowParams &p, int64_t row, const SoftmaxEnd &end,
                                  int64_t from, int64_t to, int seat, int seats) {
-  const Row<T> x(p.x, row, p.cols);
+  const R x(p.x, row, p.cols);
+  INVAR_ROLLED
   for (int64_t i = from + seat * kRun; i < to; i += seats * kRun) {
     float v[kRun];
     x.run(i, to, 0.0f, v);
     INVAR_UNROLL
     for (int j = 0; j < kRun; j++) v[j] = end(v[j]);
-    store_run(p.out.dtype, row_of(p.out, row), p.out.col, i, to, v);
+    Out()(p, row, i, to, v);
   }
 }
 
-template <class T, class Group>
+template <class R, class Out, class Group>
 INVAR_DEVICE void softmax_row(const RowParams &p, int64_t row, const Group &g) {
-  const Row<T> x(p.x, row, p.cols);
+  const R x(p.x, row, p.cols);
   const float top = g.top(x, 0, p.cols);
   const float sum = g.total(x, -INFINITY, ExpStep{top});
-  finish_softmax<T>(p, row, SoftmaxEnd(top, sum, p.log != 0), 0, p.cols, g.seat(), Group::kSeats);
+  const SoftmaxEnd end(top, sum, p.log != 0);
+  finish_softmax<R, Out>(p, row, end, 0, p.cols, g.seat(), Group::kSeats);
 }
 
 INVAR_DEVICE int64_t warp_row(const RowParams &p) {
@@ -62,18 +79,6 @@ struct Segment {
     to = from + kSegment < p.cols ? from + kSegment : p.cols;
   }
 };
-
-template <class T> INVAR_DEVICE void sum_part(const RowParams &p, const BlockGroup &g) {
-  const Segment s(p);
-  const float v = g.segment(Row<T>(p.x, s.row, p.cols), s.from, s.to, 0.0f, AddStep());
-  if (g.seat() == 0) p.sums[s.id] = v;
-}
-
-template <class T> INVAR_DEVICE void top_part(const RowParams &p, const BlockGroup &g) {
-  const Segment s(p);
-  const float v = g.top(Row<T>(p.x, s.row, p.cols), s.from, s.to);
-  if (g.seat() == 0) p.maxima[s.id] = v;
-}
 
 INVAR_DEVICE float top_of_parts(const RowParams &p, int64_t row, const BlockGroup &g) {
   float m = -INFINITY;
@@ -90,31 +95,13 @@ INVAR_DEVICE float sum_of_parts(const RowParams &p, int64_t row) {
   return sum;
 }
 
-template <class T> INVAR_DEVICE void exp_part(const RowParams &p, const BlockGroup &g) {
-  const Segment s(p);
-  const ExpStep step{top_of_parts(p, s.row, g)};
-  const float v = g.segment(Row<T>(p.x, s.row, p.cols), s.from, s.to, -INFINITY, step);
-  if (g.seat() == 0) p.sums[s.id] = v;
+template <class T, class Group>
+INVAR_DEVICE void sum_wide(const RowParams &p, int64_t row, const Group &g) {
+  sum_row<WideRow<T>>(p, row, g);
 }
-
-template <class T> INVAR_DEVICE void softmax_part(const RowParams &p, const BlockGroup &g) {
-  const Segment s(p);
-  const float top = top_of_parts(p, s.row, g);
-  const SoftmaxEnd end(top, sum_of_parts(p, s.row), p.log != 0);
-  finish_softmax<T>(p, s.row, end, s.from, s.to, g.seat(), BlockGroup::kSeats);
-}
-
-template <class T> INVAR_DEVICE void sum_block(const RowParams &p, const BlockGroup &g) {
-  sum_row<T>(p, p.first + block(), g);
-}
-template <class T> INVAR_DEVICE void sum_warp(const RowParams &p) {
-  sum_row<T>(p, warp_row(p), WarpGroup());
-}
-template <class T> INVAR_DEVICE void softmax_block(const RowParams &p, const BlockGroup &g) {
-  softmax_row<T>(p, p.first + block(), g);
-}
-template <class T> INVAR_DEVICE void softmax_warp(const RowParams &p) {
-  softmax_row<T>(p, warp_row(p), WarpGroup());
+template <class T, class Group>
+INVAR_DEVICE void softmax_wide(const RowParams &p, int64_t row, const Group &g) {
+  softmax_row<WideRow<T>, WideOut<T>>(p, row, g);
 }
 
 }  // namespace
@@ -122,28 +109,63 @@ template <class T> INVAR_DEVICE void softmax_warp(const RowParams &p) {
 
 using namespace invar;
 
-#define INVAR_ROW_KERNEL(name, body)                          \
-  INVAR_KERNEL(name, RowParams, kRowThreads, 1) {             \
+#define INVAR_BLOCK_KERNEL(name, blocks)                      \
+  INVAR_KERNEL(name, RowParams, kRowThreads, blocks) {        \
     INVAR_SHARED(shared);                                     \
-    const BlockGroup g{reinterpret_cast<float *>(shared)};    \
-    INVAR_BY_DTYPE(p.x.dtype, body, p, g)                     \
-  }
+    const BlockGroup g{reinterpret_cast<float *>(shared)};
 
-INVAR_ROW_KERNEL(invar_sum, sum_block)
-INVAR_ROW_KERNEL(invar_softmax, softmax_block)
-INVAR_ROW_KERNEL(invar_sum_part, sum_part)
-INVAR_ROW_KERNEL(invar_top_part, top_part)
-INVAR_ROW_KERNEL(invar_exp_part, exp_part)
-INVAR_ROW_KERNEL(invar_softmax_part, softmax_part)
+#define INVAR_WARP_KERNEL(name, blocks)                       \
+  INVAR_KERNEL(name, RowParams, kRowThreads, blocks) {        \
+    const WarpGroup g;                                        \
+    if (warp_row(p) >= p.rows) return;
 
-INVAR_KERNEL(invar_sum_warp, RowParams, kRowThreads, 1) {
-  if (warp_row(p) >= p.rows) return;
-  INVAR_BY_DTYPE(p.x.dtype, sum_warp, p)
+INVAR_BLOCK_KERNEL(invar_sum, 2)
+  sum_row<AnyRow>(p, p.first + block(), g);
+}
+INVAR_BLOCK_KERNEL(invar_sum_wide, 4)
+  INVAR_BY_DTYPE(p.x.dtype, sum_wide, p, p.first + block(), g)
+}
+INVAR_WARP_KERNEL(invar_sum_warp, 2)
+  sum_row<AnyRow>(p, warp_row(p), g);
+}
+INVAR_WARP_KERNEL(invar_sum_warp_wide, 4)
+  INVAR_BY_DTYPE(p.x.dtype, sum_wide, p, warp_row(p), g)
 }
 
-INVAR_KERNEL(invar_softmax_warp, RowParams, kRowThreads, 1) {
-  if (warp_row(p) >= p.rows) return;
-  INVAR_BY_DTYPE(p.x.dtype, softmax_warp, p)
+INVAR_BLOCK_KERNEL(invar_softmax, 2)
+  softmax_row<AnyRow, AnyOut>(p, p.first + block(), g);
+}
+INVAR_BLOCK_KERNEL(invar_softmax_wide, 4)
+  INVAR_BY_DTYPE(p.x.dtype, softmax_wide, p, p.first + block(), g)
+}
+INVAR_WARP_KERNEL(invar_softmax_warp, 2)
+  softmax_row<AnyRow, AnyOut>(p, warp_row(p), g);
+}
+INVAR_WARP_KERNEL(invar_softmax_warp_wide, 4)
+  INVAR_BY_DTYPE(p.x.dtype, softmax_wide, p, warp_row(p), g)
+}
+
+INVAR_BLOCK_KERNEL(invar_sum_part, 2)
+  const Segment s(p);
+  const float v = g.segment(AnyRow(p.x, s.row, p.cols), s.from, s.to, 0.0f, AddStep());
+  if (g.seat() == 0) p.sums[s.id] = v;
+}
+INVAR_BLOCK_KERNEL(invar_top_part, 2)
+  const Segment s(p);
+  const float v = g.top(AnyRow(p.x, s.row, p.cols), s.from, s.to);
+  if (g.seat() == 0) p.maxima[s.id] = v;
+}
+INVAR_BLOCK_KERNEL(invar_exp_part, 2)
+  const Segment s(p);
+  const ExpStep step{top_of_parts(p, s.row, g)};
+  const float v = g.segment(AnyRow(p.x, s.row, p.cols), s.from, s.to, -INFINITY, step);
+  if (g.seat() == 0) p.sums[s.id] = v;
+}
+INVAR_BLOCK_KERNEL(invar_softmax_part, 2)
+  const Segment s(p);
+  const float top = top_of_parts(p, s.row, g);
+  const SoftmaxEnd end(top, sum_of_parts(p, s.row), p.log != 0);
+  finish_softmax<AnyRow, AnyOut>(p, s.row, end, s.from, s.to, g.seat(), BlockGroup::kSeats);
 }
 
 // A thread for each row: its segments, one after the other.

@@ -5,16 +5,22 @@
 
 #define INVAR_ROW_KERNELS(X)                                          \
   X(rows, invar_sum, RowParams, kRowThreads)                          \
+  X(rows, invar_sum_wide, RowParams, kRowThreads)                     \
   X(rows, invar_sum_warp, RowParams, kRowThreads)                     \
+  X(rows, invar_sum_warp_wide, RowParams, kRowThreads)                \
   X(rows, invar_sum_part, RowParams, kRowThreads)                     \
   X(rows, invar_sum_end, RowParams, kRowThreads)                      \
   X(rows, invar_softmax, RowParams, kRowThreads)                      \
+  X(rows, invar_softmax_wide, RowParams, kRowThreads)                 \
   X(rows, invar_softmax_warp, RowParams, kRowThreads)                 \
+  X(rows, invar_softmax_warp_wide, RowParams, kRowThreads)            \
   X(rows, invar_top_part, RowParams, kRowThreads)                     \
   X(rows, invar_exp_part, RowParams, kRowThreads)                     \
   X(rows, invar_softmax_part, RowParams, kRowThreads)                 \
   X(norm, invar_norm, NormParams, kRowThreads)                        \
-  X(norm, invar_norm_warp, NormParams, kRowThreads)
+  X(norm, invar_norm_wide, NormParams, kRowThreads)                   \
+  X(norm, invar_norm_warp, NormParams, kRowThreads)                   \
+  X(norm, invar_norm_warp_wide, NormParams, kRowThreads)
 
 #define INVAR_MMA_TABLE(X, source, dtype)                             \
   X(source, invar_mm_##dtype##_16_k, MmParams, 128)                   \

@@ -89,7 +89,7 @@ int choose_tile(const invar_cuda_mm_args &g, Layout layout, int64_t batch) {
   if (layout == kAnyhow && g.a.dtype != INVAR_CUDA_FLOAT32) return kGathered;
   if (g.m <= 16) return kSmall;
   const int64_t large = divide_up(g.m, 128) * divide_up(g.n, 128) * batch;
-  return g.m > 64 && large >= kEnoughLarge ? kLarge : kMiddle;
+  return g.m > 64 && g.n > 64 && large >= kEnoughLarge ? kLarge : kMiddle;
 }
 
 int32_t check_shape(const invar_cuda_mm_args &g) {

@@ -31,6 +31,19 @@ RowVariant variant_of(int32_t forced, int64_t rows, int64_t cols) {
   return segments_of(cols) > 1 && rows < kSplitRows ? kSplit : kBlock;
 }
 
+// Whether an operand lies in whole runs at multiples of 16 bytes, with one dtype for all:
+// then the kernels for that do the same faster.
+bool in_runs(const void *data, int64_t row, int64_t col, int32_t dtype, int32_t of, int64_t rows,
+             int64_t cols) {
+  return col == 1 && dtype == of && cols % kRun == 0 && (row % kRun == 0 || rows == 1) &&
+         reinterpret_cast<uintptr_t>(data) % 16 == 0;
+}
+
+template <class Operand>
+bool in_runs(const Operand &x, int32_t of, int64_t rows, int64_t cols) {
+  return in_runs(x.data, x.row, x.col, x.dtype, of, rows, cols);
+}
+
 int32_t check_shape(const invar_cuda_row_args &g) {
   if (bad_size(g.rows) || bad_size(g.cols) || product(g.rows, segments_of(g.cols)) < 0) {
     return INVAR_CUDA_BAD_SIZE;
@@ -76,9 +89,11 @@ int32_t sum(const invar_cuda_row_args *g, bool mean, void *workspace, int64_t si
   if (const int32_t s = check(g, true, workspace, size)) return s;
   RowParams p = params_of(*g, workspace);
   p.mean = mean;
+  const bool wide = in_runs(p.x, p.x.dtype, p.rows, p.cols);
   switch (variant_of(g->variant, g->rows, g->cols)) {
     case kWarp:
-      return launch_all(k_invar_sum_warp, divide_up(p.rows, kWarpRows), kWarpRows, 0, p, stream);
+      return launch_all(wide ? k_invar_sum_warp_wide : k_invar_sum_warp,
+                        divide_up(p.rows, kWarpRows), kWarpRows, 0, p, stream);
     case kSplit: {
       const int32_t s =
           launch_all(k_invar_sum_part, p.rows * p.segments, 1, kSlots, p, stream);
@@ -86,7 +101,8 @@ int32_t sum(const invar_cuda_row_args *g, bool mean, void *workspace, int64_t si
                : launch_all(k_invar_sum_end, divide_up(p.rows, kRowThreads), kRowThreads, 0, p,
                             stream);
     }
-    default: return launch_all(k_invar_sum, p.rows, 1, kSlots, p, stream);
+    default:
+      return launch_all(wide ? k_invar_sum_wide : k_invar_sum, p.rows, 1, kSlots, p, stream);
   }
 }
 
@@ -96,10 +112,12 @@ int32_t softmax(const invar_cuda_row_args *g, bool log, void *workspace, int64_t
   if (!g->cols) return INVAR_CUDA_OK;
   RowParams p = params_of(*g, workspace);
   p.log = log;
+  const bool wide = in_runs(p.x, p.x.dtype, p.rows, p.cols) &&
+                    in_runs(p.out, p.x.dtype, p.rows, p.cols);
   switch (variant_of(g->variant, g->rows, g->cols)) {
     case kWarp:
-      return launch_all(k_invar_softmax_warp, divide_up(p.rows, kWarpRows), kWarpRows, 0, p,
-                        stream);
+      return launch_all(wide ? k_invar_softmax_warp_wide : k_invar_softmax_warp,
+                        divide_up(p.rows, kWarpRows), kWarpRows, 0, p, stream);
     case kSplit: {
       int32_t s = INVAR_CUDA_OK;
       for (const Kernel k : {k_invar_top_part, k_invar_exp_part, k_invar_softmax_part}) {
@@ -107,7 +125,9 @@ int32_t softmax(const invar_cuda_row_args *g, bool log, void *workspace, int64_t
       }
       return s;
     }
-    default: return launch_all(k_invar_softmax, p.rows, 1, kSlots, p, stream);
+    default:
+      return launch_all(wide ? k_invar_softmax_wide : k_invar_softmax, p.rows, 1, kSlots, p,
+                        stream);
   }
 }
 
@@ -130,6 +150,14 @@ int32_t check_norm(const invar_cuda_norm_args *g, bool add) {
   return bad ? INVAR_CUDA_BAD_POINTER : INVAR_CUDA_OK;
 }
 
+bool wide_norm(const NormParams &p) {
+  const int32_t of = p.x.dtype;
+  bool wide = in_runs(p.x, of, p.rows, p.cols) && in_runs(p.out, of, p.rows, p.cols);
+  wide = wide && (!p.weight.data || in_runs(p.weight, of, 1, p.cols));
+  return wide && (!p.residual.data || (in_runs(p.residual, of, p.rows, p.cols) &&
+                                       in_runs(p.residual_out, of, p.rows, p.cols)));
+}
+
 int32_t norm(const invar_cuda_norm_args *g, bool add, void *stream) {
   if (const int32_t s = check_norm(g, add)) return s;
   if (!g->cols) return INVAR_CUDA_OK;
@@ -143,10 +171,12 @@ int32_t norm(const invar_cuda_norm_args *g, bool add, void *stream) {
   p.rows = g->rows;
   p.cols = g->cols;
   p.eps = g->eps;
+  const bool wide = wide_norm(p);
   if (variant_of(g->variant, g->rows, g->cols) == kWarp) {
-    return launch_all(k_invar_norm_warp, divide_up(p.rows, kWarpRows), kWarpRows, 0, p, stream);
+    return launch_all(wide ? k_invar_norm_warp_wide : k_invar_norm_warp,
+                      divide_up(p.rows, kWarpRows), kWarpRows, 0, p, stream);
   }
-  return launch_all(k_invar_norm, p.rows, 1, kSlots, p, stream);
+  return launch_all(wide ? k_invar_norm_wide : k_invar_norm, p.rows, 1, kSlots, p, stream);
 }
 
 }  // namespace
