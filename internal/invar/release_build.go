@@ -41,7 +41,8 @@ type release struct {
 	vars  []cannenv.Var
 	env   []string // of the caller, after CANN's scripts
 	trust pins.Trust
-	fresh []pins.Locked // content that was accepted now
+	files map[string]fetch.File // that were fetched, by name
+	fresh []pins.Locked         // content that was accepted now
 	jobs  int
 }
 
@@ -55,6 +56,9 @@ func (s Session) installRelease(ctx context.Context, prefix *install.Prefix, p p
 		return none, err
 	}
 	defer func() { _ = os.RemoveAll(b.work) }()
+	if err := b.bring(ctx); err != nil {
+		return none, err
+	}
 	ops, err := b.operators(ctx)
 	if err != nil {
 		return none, err
@@ -179,7 +183,47 @@ type operators struct {
 	script string
 }
 
-// fetch brings one released file and checks that its content is accepted.
+// bring fetches both files, then says of everything that nobody has accepted
+// that it is so: whoever has to compare two digests does it once.
+func (b *release) bring(ctx context.Context) error {
+	b.files = map[string]fetch.File{}
+	var unknown []error
+	for _, one := range []struct {
+		stage string
+		from  plan.Origin
+	}{{plan.Stage1, b.r.Ops}, {plan.Stage2, b.r.Extension}} {
+		if one.from.Tree != "" {
+			continue
+		}
+		f, err := b.fetch(ctx, one.stage, one.from)
+		if f.Path == "" && err != nil {
+			return err
+		}
+		b.files[one.from.Name] = f
+		if err != nil {
+			unknown = append(unknown, err)
+		}
+	}
+	switch len(unknown) {
+	case 0:
+		return nil
+	case 1:
+		return unknown[0]
+	}
+	var got, flags []string
+	for _, f := range b.files {
+		got, flags = append(got, f.Name+" sha256:"+f.SHA256), append(flags, "--accept-digest sha256:"+f.SHA256)
+	}
+	slices.Sort(got)
+	slices.Sort(flags)
+	p := report.Problemf(report.Unmet, "nobody has accepted the content of %d files", len(got)).
+		WithWant("digests that invar, a lock file or you have accepted", strings.Join(got, "; "))
+	p.State = "nothing was changed; the files are in the cache"
+	return p.WithHint("compare the digests with those of the publisher, then pass %s; %s remembers them", strings.Join(flags, " "), pins.LockName)
+}
+
+// fetch brings one released file and checks that its content is accepted. A
+// file without a path was not fetched.
 func (b *release) fetch(ctx context.Context, stage string, o plan.Origin) (fetch.File, error) {
 	f, err := fetch.Get(ctx, fetch.Item{Name: o.Name, URLs: o.URLs, Pins: o.Pins, Size: o.Size}, fetch.Options{
 		Cache: b.Cache(), Mirrors: b.o.Release.Mirrors, Offline: b.o.Offline, Env: b.Env,
@@ -228,15 +272,12 @@ func (b *release) remember() error {
 // operators brings or builds the run package, opens it without running any of
 // it, and refuses one that is not for this host.
 func (b *release) operators(ctx context.Context) (operators, error) {
-	var ops operators
-	var err error
+	ops := operators{file: b.files[b.r.Ops.Name]}
 	if b.r.Ops.Tree != "" {
-		ops.file, err = b.buildOps(ctx)
-	} else {
-		ops.file, err = b.fetch(ctx, plan.Stage1, b.r.Ops)
-	}
-	if err != nil {
-		return ops, err
+		var err error
+		if ops.file, err = b.buildOps(ctx); err != nil {
+			return ops, err
+		}
 	}
 	step := b.Progress.Start(plan.Stage1, ops.file.Name, ops.file.Size)
 	if err := b.open(ctx, &ops, step); err != nil {
@@ -337,10 +378,7 @@ func (b *release) extension(ctx context.Context) (extension, error) {
 			return e, store.Explain(err, "prefix "+b.Prefix)
 		}
 	} else {
-		f, err := b.fetch(ctx, plan.Stage2, o)
-		if err != nil {
-			return e, err
-		}
+		f := b.files[o.Name]
 		if e.from = f.From; f.Cached {
 			e.from = origin(o, f)
 		}

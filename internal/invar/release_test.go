@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/pins"
 	"github.com/invar-ops/invar/internal/python"
@@ -257,6 +259,10 @@ func TestReleaseRefusals(t *testing.T) {
 		{"cut off", cann.Package{Variant: cann.Truncated}, nil, report.BuildFailed, ""},
 		{"an HTML page", cann.Package{Variant: cann.HTMLPage}, nil, report.Failed, "an HTML page"},
 		{"content that nobody accepted", cann.Package{}, func(o *Options) { o.Release.Accept = nil }, report.Unmet, "--accept-digest sha256:"},
+		{"content of both files that nobody accepted", cann.Package{}, func(o *Options) {
+			o.Release.Extension = cann.Stage2Zip(t, "", "1.0.0", cann.ExecExt)
+			o.Release.Accept = nil
+		}, report.Unmet, "of 2 files"},
 		{"SOC_VERSION of another target", cann.Package{}, func(o *Options) { o.SoC = "ascend950dt_9582" }, report.Unmet, "does not belong"},
 		{"no CANN", cann.Package{}, func(o *Options) { o.Release.CANN = "" }, report.Unmet, "none found"},
 		{"a script that writes outside", cann.Package{Variant: cann.WritesOutside}, nil, report.BuildFailed, "escaped"},
@@ -290,5 +296,72 @@ func TestReleaseRefusals(t *testing.T) {
 				t.Errorf("left %v", work)
 			}
 		})
+	}
+}
+
+// stopper ends the build when a process whose command holds mark is started.
+type stopper struct {
+	run.Runner
+	mark string
+	stop context.CancelFunc
+}
+
+func (s stopper) Run(ctx context.Context, cmd run.Cmd) (run.Result, error) {
+	if strings.Contains(cmd.String(), s.mark) {
+		s.stop()
+	}
+	return s.Runner.Run(ctx, cmd)
+}
+
+// An interrupt at any process leaves nothing outside the prefix, no half
+// generation and no scratch folder, and is told as one.
+func TestReleaseInterrupted(t *testing.T) {
+	r := newRig(t, cann.Options{})
+	o := r.options(t, cann.Package{})
+	for _, mark := range []string{"set_env.sh", "./install.sh", "invar_wheel"} {
+		before := r.snapshot(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		s := r.Session
+		s.Runner = stopper{r.Runner, mark, cancel}
+		if _, err := s.Build(ctx, o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v", mark, explain(err))
+		}
+		cancel()
+		if !slices.Equal(before, r.snapshot(t)) {
+			t.Errorf("%s: something outside the prefix changed", mark)
+		}
+		for _, pattern := range []string{"env/*/gen/*", "env/*/current", "work/*"} {
+			if left, _ := filepath.Glob(filepath.Join(r.Prefix, pattern)); len(left) != 0 {
+				t.Errorf("%s: left %v", mark, left)
+			}
+		}
+	}
+}
+
+// A full disk is said to be one, at whatever step it shows.
+func TestReleaseFullDisk(t *testing.T) {
+	r := newRig(t, cann.Options{})
+	o := r.options(t, cann.Package{})
+	small := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(small, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, kb := range []string{"16", "120", "200", "300"} {
+		if err := unix.Mount("none", small, "tmpfs", 0, "size="+kb+"k"); err != nil {
+			t.Skip("needs the right to mount: ", err)
+		}
+		s := r.Session
+		s.Prefix = filepath.Join(small, "home")
+		before := r.snapshot(t)
+		_, err := s.Build(t.Context(), o)
+		if err == nil || !strings.Contains(explain(err), "full") && !strings.Contains(explain(err), "space") {
+			t.Errorf("%s kB: got %s", kb, explain(err))
+		}
+		if !slices.Equal(before, r.snapshot(t)) {
+			t.Errorf("%s kB: something outside the prefix changed", kb)
+		}
+		if err := unix.Unmount(small, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
