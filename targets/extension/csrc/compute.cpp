@@ -164,14 +164,18 @@ Why check_linear(const Arg &x, const Arg &weight, const Arg *bias) {
   return vb.dim == 1 && vb.sizes[0] == vw.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_reduce(const Arg &x, const std::optional<Sizes> &dims, std::vector<bool> &mask) {
+Why check_reduce(const Arg &x, const std::optional<List> &dims, Mask &mask) {
   const View &v = x.v;
   if (!supported(x)) {
     return Why::dtype;
   }
   const bool all = !dims || dims->empty();
-  mask.assign(static_cast<size_t>(v.dim), all);
+  mask.reset();
+  if (v.dim > static_cast<int64_t>(mask.size())) {
+    return Why::shape;
+  }
   if (all) {
+    mask.set();
     return Why::none;
   }
   for (const int64_t d : *dims) {
@@ -211,7 +215,7 @@ Sizes matmul_sizes(const Arg &a, const Arg &b) {
   return sizes;
 }
 
-Sizes reduce_sizes(const Arg &x, const std::vector<bool> &mask, bool keepdim) {
+Sizes reduce_sizes(const Arg &x, const Mask &mask, bool keepdim) {
   const View &v = x.v;
   Sizes sizes;
   for (int64_t i = 0; i < v.dim; i++) {

@@ -5,7 +5,12 @@
 #include "tensor.h"
 #include "why.h"
 
+#include <bitset>
+
 namespace invar {
+
+// Dimensions of a tensor as bits; torch itself reduces no tensor of more than 64.
+using Mask = std::bitset<64>;
 
 // ---- Checks. Why::none means that the matching function below may be called.
 
@@ -18,14 +23,14 @@ Why check_matmul(const Arg &a, const Arg &b);
 Why check_add(const Arg &c, const Arg &a, const Sizes &product);
 Why check_linear(const Arg &x, const Arg &weight, const Arg *bias);
 // Fills mask with the reduced dimensions; no dims at all means every one.
-Why check_reduce(const Arg &x, const std::optional<Sizes> &dims, std::vector<bool> &mask);
+Why check_reduce(const Arg &x, const std::optional<List> &dims, Mask &mask);
 
 // ---- Sizes of results.
 
 Sizes mm_sizes(const Arg &a, const Arg &b);
 Sizes bmm_sizes(const Arg &a, const Arg &b);
 Sizes matmul_sizes(const Arg &a, const Arg &b);
-Sizes reduce_sizes(const Arg &x, const std::vector<bool> &mask, bool keepdim);
+Sizes reduce_sizes(const Arg &x, const Mask &mask, bool keepdim);
 
 // ---- Products. out has the right sizes and overlaps no input. An addend c is
 // NULL or expands to out.

@@ -22,7 +22,9 @@ const void *at(const void *base, int64_t elements, int32_t dtype) {
 // Turns batch dimensions into rows where b is the same for all of them and the
 // rows of the others follow on: x[..., k] @ w[k, n] is one product.
 void fold_batch(Gemm &g) {
-  std::erase_if(g.batch, [](const BatchDim &d) { return d.size == 1; });
+  const auto *kept = std::remove_if(g.batch.begin(), g.batch.end(),
+                                    [](const BatchDim &d) { return d.size == 1; });
+  g.batch.shrink(static_cast<size_t>(kept - g.batch.begin()));
   while (!g.batch.empty() && g.m > 0) {
     const BatchDim d = g.batch.back();
     const bool has_c = g.c.data != nullptr;
@@ -69,15 +71,16 @@ invar_cpu_in in(const Operand &x, int64_t offset) {
 }
 
 // Where matrix `index` of the batch lies.
-BatchDim locate(const std::vector<BatchDim> &batch, int64_t index) {
+BatchDim locate(const Small<BatchDim, 4> &batch, int64_t index) {
   BatchDim where;
-  for (auto d = batch.rbegin(); d != batch.rend(); ++d) {
-    const int64_t i = index % d->size;
-    index /= d->size;
-    where.a += i * d->a;
-    where.b += i * d->b;
-    where.c += i * d->c;
-    where.out += i * d->out;
+  for (size_t at = batch.size(); at-- > 0;) {
+    const BatchDim &d = batch[at];
+    const int64_t i = index % d.size;
+    index /= d.size;
+    where.a += i * d.a;
+    where.b += i * d.b;
+    where.c += i * d.c;
+    where.out += i * d.out;
   }
   return where;
 }
@@ -107,9 +110,16 @@ void run_block(const Gemm &g, const BatchDim &where, int64_t row_begin, int64_t 
   stage1_ok(lib.mm(&args, panel_begin, panel_end, scratch(Slot::kernel, bytes), bytes), op);
 }
 
+// Too little work for a second thread. In floating point, for it may be huge.
+bool small(const Gemm &g, int64_t panels) {
+  const double work = static_cast<double>(g.m) * static_cast<double>(std::max<int64_t>(g.k, 1)) *
+                      static_cast<double>(panels * INVAR_CPU_PANEL);
+  return work <= static_cast<double>(thread_work);
+}
+
 }  // namespace
 
-void run(Gemm g, const char *op) {
+void run(Gemm &&g, const char *op) {
   int64_t matrices = 1;
   fold_batch(g);
   for (const BatchDim &d : g.batch) {
@@ -119,7 +129,11 @@ void run(Gemm g, const char *op) {
     return;
   }
   transpose_when_narrow(g);
-  const int64_t panels = stage1().mm_panels(g.n);
+  const int64_t panels = (g.n + INVAR_CPU_PANEL - 1) / INVAR_CPU_PANEL;
+  if (matrices == 1 && small(g, panels)) {
+    run_block(g, {}, 0, g.m, 0, panels, op);
+    return;
+  }
   const int64_t wanted = 2 * num_threads();  // tasks, so that threads end together
   int64_t blocks = 1;
   if (matrices * panels < wanted) {

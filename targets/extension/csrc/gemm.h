@@ -35,12 +35,12 @@ struct Gemm {
   float alpha = 1.0F;
   float beta = 0.0F;
   bool b_packed = false;
-  std::vector<BatchDim> batch;  // outermost first
+  Small<BatchDim, 4> batch;  // outermost first
 };
 
 // Computes it on torch's threads. The split is chosen for speed alone: the
 // contract makes the bits independent of it.
-void run(Gemm gemm, const char *op);
+void run(Gemm &&gemm, const char *op);
 
 // pack: the panels of a weight [n, k]; packed has their size.
 void pack_into(const Arg &weight, const Arg &packed);

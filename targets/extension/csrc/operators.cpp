@@ -167,22 +167,22 @@ Tensor op_linear_packed(const Tensor &input, const Tensor &packed, int64_t out_f
 }
 
 Tensor reduce_op(const char *op, Reduction kind, const Tensor &self,
-                 const std::optional<Sizes> &dims, bool keepdim,
+                 const std::optional<List> &dims, bool keepdim,
                  const std::optional<ScalarType> &dtype) {
   const Arg x(self);
-  std::vector<bool> mask;
+  Mask mask;
   require(op, check_reduce(x, dims, mask), named("self", x));
   Tensor out = empty(reduce_sizes(x, mask, keepdim), result_dtype(op, x, dtype));
   reduce(kind, x, mask, Arg(out), keepdim, op);
   return out;
 }
 
-Tensor op_sum(const Tensor &self, std::optional<Sizes> dim, bool keepdim,
+Tensor op_sum(const Tensor &self, std::optional<List> dim, bool keepdim,
               std::optional<ScalarType> dtype) {
   return reduce_op("sum", Reduction::sum, self, dim, keepdim, dtype);
 }
 
-Tensor op_mean(const Tensor &self, std::optional<Sizes> dim, bool keepdim,
+Tensor op_mean(const Tensor &self, std::optional<List> dim, bool keepdim,
                std::optional<ScalarType> dtype) {
   return reduce_op("mean", Reduction::mean, self, dim, keepdim, dtype);
 }
@@ -210,7 +210,7 @@ Tensor op_log_softmax(const Tensor &self, int64_t dim, std::optional<ScalarType>
   return softmax_op("log_softmax", Softmax::log, self, dim, dtype);
 }
 
-bool ends_with(const View &v, const Sizes &shape) {
+bool ends_with(const View &v, const List &shape) {
   const auto n = static_cast<int64_t>(shape.size());
   bool fits = n > 0 && n <= v.dim;
   for (int64_t i = 0; fits && i < n; i++) {
@@ -219,7 +219,7 @@ bool ends_with(const View &v, const Sizes &shape) {
   return fits;
 }
 
-void check_norm(const char *op, const Arg &x, const Sizes &shape, const Arg *weight) {
+void check_norm(const char *op, const Arg &x, const List &shape, const Arg *weight) {
   require(op, supported(x) ? Why::none : Why::dtype, named("input", x));
   const auto n = static_cast<int64_t>(shape.size());
   if (!ends_with(x.v, shape)) {
@@ -242,7 +242,7 @@ float epsilon(const std::optional<double> &eps) {
 
 Sizes sizes_of(const View &v) { return {v.sizes, v.sizes + v.dim}; }
 
-Tensor op_rms_norm(const Tensor &input, Sizes normalized_shape, const std::optional<Tensor> &weight,
+Tensor op_rms_norm(const Tensor &input, List normalized_shape, const std::optional<Tensor> &weight,
                    std::optional<double> eps) {
   const Arg x(input);
   const std::optional<Arg> w = optional_arg(weight);
@@ -256,7 +256,7 @@ Tensor op_rms_norm(const Tensor &input, Sizes normalized_shape, const std::optio
 }
 
 std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &residual,
-                                           Sizes normalized_shape,
+                                           List normalized_shape,
                                            const std::optional<Tensor> &weight,
                                            std::optional<double> eps) {
   const char *op = "add_rms_norm";

@@ -55,6 +55,9 @@ inline int64_t num_threads() {
 enum class Slot { kernel = 0, gather = 1, residual = 2 };
 
 inline void *scratch(Slot slot, int64_t bytes) {
+  if (bytes == 0) {
+    return nullptr;
+  }
   struct Buffer {
     std::unique_ptr<void, void (*)(void *)> memory{nullptr, std::free};
     int64_t size = 0;

@@ -96,7 +96,7 @@ Tensor original(Id id, const Args &...args) {
   return result;
 }
 
-std::optional<IntHeaderOnlyArrayRef> list(const std::optional<Sizes> &dims) {
+std::optional<IntHeaderOnlyArrayRef> list(const std::optional<List> &dims) {
   return dims ? std::make_optional<IntHeaderOnlyArrayRef>(dims->data(), dims->size())
               : std::nullopt;
 }
@@ -306,8 +306,8 @@ Tensor softmax_route_out(const Tensor &self, int64_t dim, bool half_to_float, co
 // ---- sum, mean -------------------------------------------------------------
 
 // result becomes the dtype of the result.
-Why check_reduction(const Arg &x, const std::optional<Sizes> &dims,
-                    const std::optional<ScalarType> &dtype, std::vector<bool> &mask,
+Why check_reduction(const Arg &x, const std::optional<List> &dims,
+                    const std::optional<ScalarType> &dtype, Mask &mask,
                     int32_t &result) {
   const Why why = check_reduce(x, dims, mask);
   if (why != Why::none) {
@@ -326,13 +326,13 @@ Why check_reduction(const Arg &x, const std::optional<Sizes> &dims,
 }
 
 template <Id id, Reduction kind>
-Tensor reduction(const Tensor &self, std::optional<Sizes> dims, bool keepdim,
+Tensor reduction(const Tensor &self, std::optional<List> dims, bool keepdim,
                  std::optional<ScalarType> dtype) {
   if (off(id)) {
     return original(id, self, list(dims), keepdim, dtype);
   }
   const Arg x(self);
-  std::vector<bool> mask;
+  Mask mask;
   int32_t result = 0;
   if (!take(id, check_reduction(x, dims, dtype, mask, result))) {
     return original(id, self, list(dims), keepdim, dtype);
@@ -343,14 +343,14 @@ Tensor reduction(const Tensor &self, std::optional<Sizes> dims, bool keepdim,
 }
 
 template <Id id, Reduction kind>
-Tensor reduction_out(const Tensor &self, std::optional<Sizes> dims, bool keepdim,
+Tensor reduction_out(const Tensor &self, std::optional<List> dims, bool keepdim,
                      std::optional<ScalarType> dtype, const Tensor &out) {
   if (off(id)) {
     original(id, self, list(dims), keepdim, dtype, out);
     return out;
   }
   const Arg x(self);
-  std::vector<bool> mask;
+  Mask mask;
   int32_t result = 0;
   Why why = check_reduction(x, dims, dtype, mask, result);
   const Sizes sizes = why == Why::none ? reduce_sizes(x, mask, keepdim) : Sizes{};

@@ -3,7 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+
+#include "small.h"
 
 namespace invar {
 
@@ -15,14 +16,17 @@ struct RowDim {
   Steps step;
 };
 
-inline void coalesce(std::vector<RowDim> &dims) {
-  std::vector<RowDim> merged;
-  for (const RowDim &d : dims) {
+using RowDims = Small<RowDim>;
+
+inline void coalesce(RowDims &dims) {
+  size_t kept = 0;
+  for (size_t at = 0; at < dims.size(); at++) {
+    const RowDim d = dims[at];
     if (d.size == 1) {
       continue;
     }
-    if (!merged.empty()) {
-      RowDim &outer = merged.back();
+    if (kept > 0) {
+      RowDim &outer = dims[kept - 1];
       bool follows = true;
       for (size_t i = 0; i < d.step.size(); i++) {
         follows = follows && outer.step[i] == d.size * d.step[i];
@@ -32,15 +36,15 @@ inline void coalesce(std::vector<RowDim> &dims) {
         continue;
       }
     }
-    merged.push_back(d);
+    dims[kept++] = d;
   }
-  if (merged.empty()) {
-    merged.push_back({1, {}});
+  dims.shrink(kept);
+  if (kept == 0) {
+    dims.push_back({1, {}});
   }
-  dims = std::move(merged);
 }
 
-inline int64_t count(const std::vector<RowDim> &dims) {
+inline int64_t count(const RowDims &dims) {
   int64_t n = 1;
   for (const RowDim &d : dims) {
     n *= d.size;
@@ -51,19 +55,21 @@ inline int64_t count(const std::vector<RowDim> &dims) {
 // Calls body(offsets, rows, steps) for the runs of equally spaced rows that cover
 // [begin, end) of the rows that dims enumerate, last dimension fastest.
 template <class Body>
-void for_runs(const std::vector<RowDim> &dims, int64_t begin, int64_t end, const Body &body) {
+void for_runs(const RowDims &dims, int64_t begin, int64_t end, const Body &body) {
   const RowDim &inner = dims.back();
   while (begin < end) {
     Steps offset{};
     int64_t rest = begin;
-    for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
-      const int64_t i = rest % d->size;
-      rest /= d->size;
+    for (size_t at = dims.size(); at-- > 0;) {
+      const RowDim &d = dims[at];
+      const int64_t i = at == 0 ? rest : rest % d.size;
+      rest = at == 0 ? 0 : rest / d.size;
       for (size_t t = 0; t < offset.size(); t++) {
-        offset[t] += i * d->step[t];
+        offset[t] += i * d.step[t];
       }
     }
-    const int64_t rows = std::min(end - begin, inner.size - begin % inner.size);
+    const int64_t into = dims.size() == 1 ? begin : begin % inner.size;
+    const int64_t rows = std::min(end - begin, inner.size - into);
     body(offset, rows, inner.step);
     begin += rows;
   }

@@ -26,7 +26,7 @@ int64_t rows_per_thread(int64_t cols) {
 
 // Copies the elements that dims enumerate from base into a row without gaps.
 // Operand `which` of the steps counts.
-void gather(const std::vector<RowDim> &dims, size_t which, const char *base, int64_t size,
+void gather(const RowDims &dims, size_t which, const char *base, int64_t size,
             char *to) {
   for_runs(dims, 0, count(dims), [&](const Steps &offset, int64_t n, const Steps &step) {
     const char *from = base + offset[which] * size;
@@ -49,15 +49,15 @@ void call_rows(RowFunction function, const invar_cpu_row_args &args, const char 
 // One operator of stage 1 over rows: steps 0 are x's, steps 1 out's.
 struct RowJob {
   RowFunction function;
-  std::vector<RowDim> rows;
-  std::vector<RowDim> cols;
+  RowDims rows;
+  RowDims cols;
   const void *x;
   int32_t x_dtype;
   void *out;
   int32_t out_dtype;
 };
 
-void run(RowJob job, const char *op) {
+void run(RowJob &job, const char *op) {
   coalesce(job.rows);
   coalesce(job.cols);
   const int64_t cols = count(job.cols);
@@ -98,7 +98,7 @@ void run(RowJob job, const char *op) {
 
 }  // namespace
 
-void reduce(Reduction kind, const Arg &x, const std::vector<bool> &reduced, const Arg &out,
+void reduce(Reduction kind, const Arg &x, const Mask &reduced, const Arg &out,
             bool keepdim, const char *op) {
   const View &vx = x.v;
   const View &vo = out.v;
@@ -119,7 +119,7 @@ void reduce(Reduction kind, const Arg &x, const std::vector<bool> &reduced, cons
       o++;
     }
   }
-  run(std::move(job), op);
+  run(job, op);
 }
 
 void softmax(Softmax kind, const Arg &x, int64_t dim, const Arg &out, const char *op) {
@@ -139,7 +139,7 @@ void softmax(Softmax kind, const Arg &x, int64_t dim, const Arg &out, const char
   if (count(job.cols) == 0) {
     return;  // no element
   }
-  run(std::move(job), op);
+  run(job, op);
 }
 
 namespace {
@@ -148,8 +148,8 @@ namespace {
 enum NormOperand : size_t { at_x = 0, at_residual = 1, at_out = 2, at_residual_out = 3 };
 
 struct NormJob {
-  std::vector<RowDim> rows;
-  std::vector<RowDim> cols;
+  RowDims rows;
+  RowDims cols;
   bool gathered = false;
   invar_cpu_norm_args common{};
   const Norm *norm = nullptr;
@@ -159,7 +159,7 @@ struct NormJob {
 // copied into `copy`.
 invar_cpu_in weight_row(const Arg &weight, std::vector<char> &copy) {
   const View &v = weight.v;
-  std::vector<RowDim> dims;
+  RowDims dims;
   for (int64_t i = 0; i < v.dim; i++) {
     dims.push_back({v.sizes[i], {v.strides[i]}});
   }

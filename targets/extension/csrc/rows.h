@@ -2,14 +2,14 @@
 // matter of dimensions, and rows are spread over torch's threads.
 #pragma once
 
-#include "tensor.h"
+#include "compute.h"
 
 namespace invar {
 
 // sum or mean of x over dims (wrapped, no duplicates), all of them when empty,
 // into out. out holds the kept dimensions in order, contiguous or not.
 enum class Reduction { sum, mean };
-void reduce(Reduction kind, const Arg &x, const std::vector<bool> &reduced, const Arg &out,
+void reduce(Reduction kind, const Arg &x, const Mask &reduced, const Arg &out,
             bool keepdim, const char *op);
 
 // softmax or log_softmax along dim (wrapped); out has x's sizes.

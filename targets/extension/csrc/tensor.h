@@ -3,6 +3,7 @@
 #pragma once
 
 #include "error.h"
+#include "small.h"
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,8 @@
 namespace invar {
 
 using torch::stable::Tensor;
-using Sizes = std::vector<int64_t>;
+using Sizes = Small<int64_t>;
+using List = std::vector<int64_t>;  // an int[] as torch hands it over
 
 // dtype of a View that stage 1 has no kernels for.
 inline constexpr int32_t no_dtype = -1;
