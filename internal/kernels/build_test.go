@@ -23,7 +23,7 @@ const (
 )
 
 // gcc warns about its own intrinsics that return an undefined vector.
-var gccQuiet = []string{"-Wno-maybe-uninitialized"}
+var gccQuiet = []string{"-Wno-maybe-uninitialized", "-Wno-uninitialized"}
 
 // A machine is a way to compile for and run on one architecture.
 type machine struct {

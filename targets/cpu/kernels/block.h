@@ -2,6 +2,7 @@
 #pragma once
 
 #include "convert.h"
+#include "partial.h"
 
 namespace {
 
@@ -64,6 +65,16 @@ inline void fill_transposed(const panel_source &s, int64_t step, int64_t steps, 
 inline void fill_block(const panel_source &s, int64_t step, int64_t steps, float *to) {
   if (s.packed) {
     widen(s.at(step), s.b.dtype, 1, steps * INVAR_CPU_PANEL, to);
+    return;
+  }
+  if (s.columns < INVAR_CPU_PANEL && s.b.col == 1 && s.b.dtype == INVAR_CPU_FLOAT32) {
+    for (int64_t i = 0; i < steps; i++, to += INVAR_CPU_PANEL) {
+      auto *p = reinterpret_cast<const float_any *>(s.at(step + i));
+      for (int64_t j = 0; j < INVAR_CPU_PANEL; j += VL) {
+        int64_t left = s.columns - j;
+        store(to + j, left >= VL ? load(p + j) : left > 0 ? load_some(p + j, left, 0.0f) : splat(0.0f));
+      }
+    }
     return;
   }
   if (s.columns < INVAR_CPU_PANEL) {

@@ -18,10 +18,8 @@ inline void rms_row(const float_any *x, const float_any *weight, int64_t n, floa
     store(to + i, canonical(mul(mul(load(x + i), r), load(weight + i))));
   }
   if (i < n) {
-    float t[VL] = {0}, w[VL] = {0};
-    for (int j = 0; i + j < n; j++) t[j] = x[i + j], w[j] = weight[i + j];
-    store(t, canonical(mul(mul(load(t), r), load(w))));
-    for (int j = 0; i + j < n; j++) to[i + j] = t[j];
+    vf v = load_some(x + i, n - i, 0.0f), w = load_some(weight + i, n - i, 0.0f);
+    store_some(to + i, n - i, canonical(mul(mul(v, r), w)));
   }
 }
 

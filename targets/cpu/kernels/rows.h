@@ -6,6 +6,7 @@
 
 #include "convert.h"
 #include "elementary.h"
+#include "partial.h"
 
 namespace {
 
@@ -20,12 +21,7 @@ inline float total(lanes l) {
   for (int h = kLaneVectors / 2; h > 0; h /= 2) {
     for (int j = 0; j < h; j++) l.v[j] = add(l.v[j], l.v[j + h]);
   }
-  alignas(64) float t[VL];
-  store(t, l.v[0]);
-  for (int h = VL / 2; h > 0; h /= 2) {
-    for (int i = 0; i < h; i++) t[i] = t[i] + t[i + h];
-  }
-  return t[0];
+  return fold(l.v[0]);
 }
 
 inline lanes empty_lanes() {
@@ -38,19 +34,26 @@ inline lanes empty_lanes() {
 // up with `fill`, which must add +0, so only the end of a row may be shorter than 64.
 template <class F> inline void over_lanes(lanes &l, const float_any *x, int64_t n, float fill, F f) {
   int64_t k = 0;
+#pragma GCC unroll 2
   for (; k + kLanes <= n; k += kLanes) f(l, x + k, k);
   if (k < n) {
     alignas(64) float t[kLanes];
-    for (int j = 0; j < kLanes; j++) t[j] = fill;
-    __builtin_memcpy(t, x + k, size_t(n - k) * sizeof(float));
+    for (int j = 0; j < kLanes; j += VL) {
+      int64_t left = n - k - j;
+      vf v = splat(fill);
+      if (left >= VL) v = load(x + k + j);
+      else if (left > 0) v = load_some(x + k + j, left, fill);
+      store(t + j, v);
+    }
     f(l, static_cast<const float_any *>(t), k);
   }
 }
 
-inline void add_up(lanes &l, const float_any *x, int64_t n) {
+inline lanes add_up(lanes l, const float_any *x, int64_t n) {
   over_lanes(l, x, n, 0.0f, [](lanes &s, const float_any *p, int64_t) {
     for (int j = 0; j < kLaneVectors; j++) s.v[j] = add(s.v[j], load(p + j * VL));
   });
+  return l;
 }
 
 inline float sum_of_squares(const float_any *x, int64_t n) {
@@ -73,12 +76,9 @@ inline float max_of(const float_any *x, int64_t n) {
   for (; k + 4 * VL <= n; k += 4 * VL) {
     for (int j = 0; j < 4; j++) m[j] = max(m[j], load(x + k + j * VL));
   }
-  alignas(64) float t[4 * VL];
-  for (int j = 0; j < 4; j++) store(t + j * VL, m[j]);
-  float best = lowest;
-  for (int j = 0; j < 4 * VL; j++) best = t[j] > best ? t[j] : best;
-  for (; k < n; k++) best = x[k] > best ? x[k] : best;
-  return best + 0.0f;
+  for (; k + VL <= n; k += VL) m[0] = max(m[0], load(x + k));
+  if (k < n) m[1] = max(m[1], load_some(x + k, n - k, lowest));
+  return largest(max(max(m[0], m[1]), max(m[2], m[3]))) + 0.0f;
 }
 
 // e = exp(x - top), kept in `to` unless that is NULL; the sum of e
@@ -92,10 +92,10 @@ inline float sum_of_exp(const float_any *x, int64_t n, float top, float_any *to)
       s.v[j] = add(s.v[j], e[j]);
       if (to && k + kLanes <= n) store(to + k + j * VL, e[j]);
     }
-    if (to && k + kLanes > n) {
-      alignas(64) float rest[kLanes];
-      for (int j = 0; j < kLaneVectors; j++) store(rest + j * VL, e[j]);
-      for (int64_t j = 0; j < n - k; j++) to[k + j] = rest[j];
+    for (int j = 0; to && k + kLanes > n && j < kLaneVectors; j++) {
+      int64_t left = n - k - j * VL;
+      if (left >= VL) store(to + k + j * VL, e[j]);
+      else if (left > 0) store_some(to + k + j * VL, left, e[j]);
     }
   });
   return total(l);
@@ -105,12 +105,7 @@ inline float sum_of_exp(const float_any *x, int64_t n, float top, float_any *to)
 template <class F> inline void map(const float_any *x, int64_t n, float_any *to, F f) {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) store(to + i, canonical(f(load(x + i))));
-  if (i < n) {
-    float t[VL] = {0};
-    for (int j = 0; i + j < n; j++) t[j] = x[i + j];
-    store(t, canonical(f(load(t))));
-    for (int j = 0; i + j < n; j++) to[i + j] = t[j];
-  }
+  if (i < n) store_some(to + i, n - i, canonical(f(load_some(x + i, n - i, 0.0f))));
 }
 
 inline void softmax_row(const float_any *x, int64_t n, float_any *to) {
@@ -160,18 +155,20 @@ void softmax(const invar_cpu_row_args *g, bool logarithm, int64_t begin, int64_t
 void sum(const invar_cpu_row_args *g, bool mean, int64_t begin, int64_t end, float *scratch) {
   const invar_cpu_in &x = g->x;
   bool direct = is_direct(x.col, x.dtype, g->cols);
-  int64_t block = x.col == 1 ? 1 : kRowBlock, piece = direct ? g->cols : kSumPiece;
-  for (int64_t r = begin; r < end; r += block) {
+  int64_t block = x.col == 1 ? 1 : kRowBlock, piece = kSumPiece;
+  for (int64_t r = begin; direct && r < end; r++) {
+    auto *from = reinterpret_cast<const float_any *>(element(x, r, 0));
+    float s = total(add_up(empty_lanes(), from, g->cols));
+    put(element(g->out, r, 0), g->out.dtype, mean ? s / float(g->cols) : s);
+  }
+  for (int64_t r = begin; !direct && r < end; r += block) {
     int64_t rows = least(block, end - r);
     lanes l[kRowBlock];
     for (int64_t i = 0; i < rows; i++) l[i] = empty_lanes();
     for (int64_t c = 0; c < g->cols; c += piece) {
       int64_t n = least(piece, g->cols - c), ld = row_stride(n);
-      if (!direct) widen_matrix(x, r, rows, c, n, scratch, ld);
-      for (int64_t i = 0; i < rows; i++) {
-        auto *from = reinterpret_cast<const float_any *>(element(x, r + i, c));
-        add_up(l[i], direct ? from : scratch + i * ld, n);
-      }
+      widen_matrix(x, r, rows, c, n, scratch, ld);
+      for (int64_t i = 0; i < rows; i++) l[i] = add_up(l[i], scratch + i * ld, n);
     }
     for (int64_t i = 0; i < rows; i++) {
       float s = total(l[i]);

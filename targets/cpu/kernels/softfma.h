@@ -26,11 +26,33 @@ inline __m128d fma_to_odd(__m128d a, __m128d b, __m128d c) {
   return _mm_castsi128_pd(_mm_or_si128(bits, inexact));
 }
 
-inline __m128 soft_fma(__m128 a, __m128 b, __m128 c) {
+// The long way for four lanes.
+__attribute__((noinline)) __m128 slow_fma(__m128 a, __m128 b, __m128 c) {
   __m128d l = fma_to_odd(_mm_cvtps_pd(a), _mm_cvtps_pd(b), _mm_cvtps_pd(c));
   __m128d h = fma_to_odd(_mm_cvtps_pd(_mm_movehl_ps(a, a)), _mm_cvtps_pd(_mm_movehl_ps(b, b)),
                          _mm_cvtps_pd(_mm_movehl_ps(c, c)));
   return _mm_movelh_ps(_mm_cvtpd_ps(l), _mm_cvtpd_ps(h));
+}
+
+// A sum rounded in double, then to float, is right unless its double lies on the very
+// middle of two floats, or so near zero that a float has fewer bits there.
+inline __m128 soft_fma(__m128 a, __m128 b, __m128 c) {
+  __m128d l = _mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c));
+  __m128d h = _mm_add_pd(
+      _mm_mul_pd(_mm_cvtps_pd(_mm_movehl_ps(a, a)), _mm_cvtps_pd(_mm_movehl_ps(b, b))),
+      _mm_cvtps_pd(_mm_movehl_ps(c, c)));
+  __m128 f = _mm_movelh_ps(_mm_cvtpd_ps(l), _mm_cvtpd_ps(h));
+  __m128i low = _mm_castps_si128(
+      _mm_shuffle_ps(_mm_castpd_ps(l), _mm_castpd_ps(h), _MM_SHUFFLE(2, 0, 2, 0)));
+  __m128i middle = _mm_cmpeq_epi32(_mm_slli_epi32(low, 3), _mm_set1_epi32(int(0x80000000)));
+  __m128i size = _mm_and_si128(_mm_castps_si128(f), _mm_set1_epi32(0x7fffffff));
+  __m128i tiny = _mm_cmplt_epi32(size, _mm_set1_epi32(0x0d800000));  // 2^-100
+  if (!_mm_movemask_epi8(_mm_or_si128(middle, tiny))) return f;
+  const __m128d zero = _mm_setzero_pd();  // an exact zero is right as well: padding
+  __m128 none = _mm_shuffle_ps(_mm_castpd_ps(_mm_cmpeq_pd(l, zero)),
+                               _mm_castpd_ps(_mm_cmpeq_pd(h, zero)), _MM_SHUFFLE(2, 0, 2, 0));
+  tiny = _mm_andnot_si128(_mm_castps_si128(none), tiny);
+  return _mm_movemask_epi8(_mm_or_si128(middle, tiny)) ? slow_fma(a, b, c) : f;
 }
 
 inline float soft_fma1(float a, float b, float c) {

@@ -42,6 +42,18 @@ inline vf canonical(vf v) {
                           _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
 }
 
+// lane i + lane i+h for h = 4, 2, 1
+inline float fold(vf v) {
+  __m128 b = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+}
+inline float largest(vf v) {  // any lane where one is NaN
+  __m128 b = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+}
+
 inline vf load_bf16(const void *p) {
   __m128i h = _mm_loadu_si128(static_cast<const __m128i *>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));

@@ -31,8 +31,7 @@ inline vf nearest(vf a) {
 }
 // p * 2^n for whole n in [-126, 127]
 inline vf scale(vf p, vf n) {
-  __m512i e = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
-  return _mm512_mul_ps(p, _mm512_castsi512_ps(_mm512_slli_epi32(e, 23)));
+  return _mm512_scalef_ps(p, n);
 }
 // +0 where x < low, else v
 inline vf zero_below(vf x, vf low, vf v) {
@@ -41,6 +40,28 @@ inline vf zero_below(vf x, vf low, vf v) {
 inline vf canonical(vf v) {
   return _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q),
                             _mm512_castsi512_ps(_mm512_set1_epi32(int(kNaN32))));
+}
+
+// lane i + lane i+h for h = 8, 4, 2, 1. What the upper lanes hold is not looked at.
+inline float fold(vf v) {
+  v = add(v, _mm512_shuffle_f32x4(v, v, 0xee));
+  v = add(v, _mm512_shuffle_f32x4(v, v, 0x55));
+  v = add(v, _mm512_permute_ps(v, 0xee));
+  return _mm512_cvtss_f32(add(v, _mm512_permute_ps(v, 0x55)));
+}
+inline float largest(vf v) {  // any lane where one is NaN
+  v = max(v, _mm512_shuffle_f32x4(v, v, 0xee));
+  v = max(v, _mm512_shuffle_f32x4(v, v, 0x55));
+  v = max(v, _mm512_permute_ps(v, 0xee));
+  return _mm512_cvtss_f32(max(v, _mm512_permute_ps(v, 0x55)));
+}
+
+// n < 16 elements, the other lanes filled up
+inline vf load_some(const void *p, int64_t n, float fill) {
+  return _mm512_mask_loadu_ps(splat(fill), __mmask16((1u << n) - 1), p);
+}
+inline void store_some(void *p, int64_t n, vf v) {
+  _mm512_mask_storeu_ps(p, __mmask16((1u << n) - 1), v);
 }
 
 inline vf load_bf16(const void *p) {

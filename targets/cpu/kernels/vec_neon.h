@@ -37,6 +37,13 @@ inline vf canonical(vf v) {
   return vbslq_f32(vceqq_f32(v, v), v, vreinterpretq_f32_u32(vdupq_n_u32(kNaN32)));
 }
 
+// lane i + lane i+h for h = 2, 1
+inline float fold(vf v) {
+  float32x2_t c = vadd_f32(vget_low_f32(v), vget_high_f32(v));
+  return vget_lane_f32(c, 0) + vget_lane_f32(c, 1);
+}
+inline float largest(vf v) { return vmaxvq_f32(v); }  // NaN where one is NaN
+
 inline uint16x4_t load_half(const void *p) {
   return vreinterpret_u16_u8(vld1_u8((const uint8_t *)p));
 }

@@ -38,6 +38,9 @@ inline vf scale(vf p, vf n) {
 inline vf zero_below(vf x, vf low, vf v) { return x < low ? 0.0f : v; }
 inline vf canonical(vf v) { return canonical1(v); }
 
+inline float fold(vf v) { return v; }
+inline float largest(vf v) { return v; }
+
 inline float fma1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float from_f16(uint16_t h) { return from_f16_bits(h); }
 inline uint16_t to_f16(float f) { return to_f16_bits(f); }

@@ -36,6 +36,16 @@ inline vf canonical(vf v) {
   return _mm_or_ps(_mm_andnot_ps(nan, v), _mm_and_ps(nan, one));
 }
 
+// lane i + lane i+h for h = 2, 1
+inline float fold(vf v) {
+  __m128 c = _mm_add_ps(v, _mm_movehl_ps(v, v));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_shuffle_ps(c, c, 1)));
+}
+inline float largest(vf v) {  // any lane where one is NaN
+  __m128 c = _mm_max_ps(v, _mm_movehl_ps(v, v));
+  return _mm_cvtss_f32(_mm_max_ss(c, _mm_shuffle_ps(c, c, 1)));
+}
+
 inline vf load_bf16(const void *p) {
   __m128i h = _mm_loadl_epi64(static_cast<const __m128i *>(p));
   return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), h));

@@ -19,6 +19,7 @@ from torch import Tensor
 from ._native import Native, Route
 
 ORIGINALS = "batch_invariant_ops_original"
+_ONE: Any = 1
 _Kernel = Callable[..., Any]
 
 
@@ -157,8 +158,9 @@ class Router:
     def _scalar_override(self, route: Route, backend: Backend) -> _Kernel:
         index, name, keys = route.index, route.name, backend.keys
         kernel, native = self._kernels[backend.key, name], backend.native
-        functional = torch.ops.batch_invariant_ops._route_add.default
-        in_place = torch.ops.batch_invariant_ops._route_add_out.default
+        own = torch.ops.batch_invariant_ops
+        functional = own._route_add.default
+        in_place = own._route_add_out.default
 
         def override(
             self: Tensor, a: Tensor, b: Tensor, *, beta: Any = 1, alpha: Any = 1, **kwargs: Tensor
@@ -175,4 +177,19 @@ class Router:
                 return out
             return kernel.call_boxed(keys, self, a, b, beta=beta, alpha=alpha, **kwargs)
 
-        return override
+        if "." in name or name.endswith("_"):
+            return override
+        plain = getattr(own, f"_route_{name}").default
+
+        def functional_override(
+            self: Tensor, a: Tensor, b: Tensor, *, beta: Any = _ONE, alpha: Any = _ONE
+        ) -> Any:
+            # torch leaves out arguments that have their defaults.
+            if beta is _ONE and alpha is _ONE:
+                result = plain(self, a, b)
+                if result is not None:
+                    return result
+                return kernel.call_boxed(keys, self, a, b)
+            return override(self, a, b, beta=beta, alpha=alpha)
+
+        return functional_override

@@ -237,6 +237,13 @@ std::optional<Tensor> route_add(int64_t index, const Tensor &self, const Tensor 
   return out;
 }
 
+// The same for alpha = beta = 1, which a linear layer with a bias asks for. Python hands
+// over three tensors in a third of the time that it takes for the numbers beside them.
+template <Id id>
+std::optional<Tensor> route_plain(const Tensor &self, const Tensor &mat1, const Tensor &mat2) {
+  return route_add(id, self, mat1, mat2, 1.0, 1.0);
+}
+
 // False when the call is not routed; out is then as it was.
 bool route_add_out(int64_t index, const Tensor &self, const Tensor &mat1, const Tensor &mat2,
                    double beta, double alpha, const Tensor &out) {
@@ -404,6 +411,9 @@ TorchLibraryHandle registry = nullptr;
 STABLE_TORCH_LIBRARY_FRAGMENT(batch_invariant_ops, m) {
   m.def("_route_add(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha)"
         " -> Tensor?");
+  m.def("_route_addmm(Tensor self, Tensor a, Tensor b) -> Tensor?");
+  m.def("_route_baddbmm(Tensor self, Tensor a, Tensor b) -> Tensor?");
+  m.def("_route_addmv(Tensor self, Tensor a, Tensor b) -> Tensor?");
   m.def("_route_add_out(int route, Tensor self, Tensor a, Tensor b, float beta, float alpha,"
         " Tensor(a!) out) -> bool");
 }
@@ -411,6 +421,9 @@ STABLE_TORCH_LIBRARY_FRAGMENT(batch_invariant_ops, m) {
 
 STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, INVAR_KEY, m) {
   m.impl("_route_add", INVAR_BOX(&route_add));
+  m.impl("_route_addmm", INVAR_BOX(&route_plain<id_addmm>));
+  m.impl("_route_baddbmm", INVAR_BOX(&route_plain<id_baddbmm>));
+  m.impl("_route_addmv", INVAR_BOX(&route_plain<id_addmv>));
   m.impl("_route_add_out", INVAR_BOX(&route_add_out));
 }
 
