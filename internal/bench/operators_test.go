@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
 // BenchmarkOperators installs the operators of this tree and lets the scripts
@@ -17,6 +19,21 @@ func BenchmarkOperators(b *testing.B) {
 	for _, script := range []string{"rows.py", "routing.py", "matmul.py"} {
 		operators(b, p, filepath.Join("..", "..", "targets", "cpu", "bench", script))
 	}
+}
+
+// BenchmarkVLLM times the products beside vLLM's own build of oneDNN, in the
+// environment that holds vLLM and with its torch.
+func BenchmarkVLLM(b *testing.B) {
+	pattern := filepath.Join(testkit.Cache(), "vllm", "vllm", "*", "env")
+	found, err := filepath.Glob(pattern)
+	must(b, err)
+	if len(found) == 0 {
+		b.Skip("needs an environment with vLLM for the CPU: nothing at " + pattern + "; .ci/setup makes it")
+	}
+	b.Setenv("INVAR_BENCH_ENV", found[len(found)-1])
+	p := newPlace(b)
+	p.invar(b, "build", "cpu", "--python", p.python)
+	operators(b, p, filepath.Join("..", "..", "targets", "cpu", "bench", "matmul.py"))
 }
 
 // operators gives each row of a script a benchmark of its own as it comes.

@@ -8,32 +8,22 @@ from __future__ import annotations
 
 from functools import partial
 
-import batch_invariant_ops as ops
 import torch
 
-from timing import Candidate, emit, measure, ratio
-
-
-def off() -> None:
-    """Ends routing, where it is on."""
-    while ops.is_enabled():
-        ops.disable()
-
-
-def on() -> None:
-    """Routes."""
-    off()
-    ops.enable()
+from timing import Candidate, emit, measure, off, on, ratio
 
 
 def main() -> None:
     """Measures each function."""
     torch.set_num_threads(1)
-    x, weight = torch.randn(1, 16), torch.randn(16, 16)
+    x, weight, bias = torch.randn(1, 16), torch.randn(16, 16), torch.randn(16)
+    linear = torch.nn.functional.linear
     for name, call in (
         ("mm", partial(torch.mm, x, weight)),
         ("softmax", partial(torch.softmax, x, -1)),
-        ("linear", partial(torch.nn.functional.linear, x, weight)),
+        ("sum", partial(torch.sum, x, -1)),
+        ("linear", partial(linear, x, weight)),
+        ("linear-with-bias", partial(linear, x, weight, bias)),
     ):
         times = measure({"torch": Candidate(call, off), "routed": Candidate(call, on)})
         emit(

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import batch_invariant_ops as ops
+
 ROUNDS = 9
 SAMPLE_S = 0.003  # of one measurement; short calls are repeated to fill it
 LONGEST_S = 0.4  # a call that takes longer is left out and named
@@ -24,6 +26,18 @@ class Candidate:
 
     run: Callable[[], object]
     before: Callable[[], None] = field(default=lambda: None)  # not timed
+
+
+def off() -> None:
+    """Ends routing, where it is on."""
+    while ops.is_enabled():
+        ops.disable()
+
+
+def on() -> None:
+    """Routes."""
+    off()
+    ops.enable()
 
 
 def once(run: Callable[[], object], calls: int) -> float:
