@@ -3,7 +3,8 @@
 // Registered are mm, bmm, mv, dot, vdot, _softmax, _log_softmax, sum.dim_IntList,
 // mean.dim and their out forms from here. addmm, baddbmm and addmv carry Scalar
 // arguments, which torch's stable ABI cannot pass to a kernel: the Python side
-// registers those and calls _route_add, _route_add_out.
+// registers those and calls _route_add, _route_add_out, and with the default numbers
+// _route_addmm and its like.
 //
 // What is not routed goes to the kernel that was there before, kept by the Python
 // side as batch_invariant_ops_original::NAME; calling aten::NAME from its own
