@@ -119,7 +119,7 @@ void each_outer(const Gemm &g, const Batch &batch, size_t outer, BatchDim where,
 
 }  // namespace
 
-void run(Gemm g, const char *op) {
+void run(Gemm &&g, const char *op) {
   Batch batch;
   for (const BatchDim &d : g.batch) {
     if (d.size == 0) {

@@ -33,7 +33,7 @@ Dims range(int64_t from, int64_t to) {
 
 }  // namespace
 
-void reduce(Reduction kind, const Arg &x, const std::vector<bool> &reduced, const Arg &to,
+void reduce(Reduction kind, const Arg &x, const Mask &reduced, const Arg &to,
             bool keepdim, const char *op) {
   Dims rows;
   Dims cols;
