@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -38,7 +39,7 @@ func TestVerify(t *testing.T) {
 }
 
 // serveCommand starts a simulated server for the rest of the script and puts
-// its URL into a variable: serve URL [tls] [key=K] [engines=N] [busy=N] [lifetime=N] [DEFECT...].
+// its URL into a variable: serve URL [tls] [key=K] [engines=N] [busy=N] [lifetime=N] [step=MS] [sglang] [DEFECT...].
 func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: serve VARIABLE [tls] [key=K] [engines=N] [DEFECT...]")
@@ -59,6 +60,10 @@ func serveCommand(ts *testscript.TestScript, neg bool, args []string) {
 			c.Busy = n
 		case "sglang":
 			c.SGLang = true
+		case "step":
+			c.Step = time.Duration(n) * time.Millisecond
+		case "lifetime":
+			c.Lifetime = uint64(n) //nolint:gosec // small
 		default:
 			c.Defects = append(c.Defects, simserver.Defect(a))
 		}

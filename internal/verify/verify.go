@@ -258,9 +258,14 @@ func (v *verification) conclude(err error) (*judge.Result, error) {
 	}
 	res.Logs = v.logs
 	if v.facts.Ended == judge.Refused || v.facts.Ended == judge.Stopped {
-		if p != nil && v.State != "" {
-			p.State = "the answers so far are in " + v.State
+		if v.State == "" {
+			return &res, err
 		}
+		if p == nil {
+			p = &report.Problem{Err: err}
+			err = p
+		}
+		p.State = "the answers so far are in " + v.State + ", the same command goes on there"
 		return &res, err
 	}
 	return &res, problem(res)

@@ -3,6 +3,7 @@ package simserver
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -99,7 +100,12 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	case s.cfg.has(Dies) && int(n) > s.cfg.DieAfter:
 		s.dead.Store(true)
 		panic(http.ErrAbortHandler)
-	case s.cfg.has(Slow):
+	}
+	text, err := io.ReadAll(r.Body) // whole: an unread body hides that the client went
+	if err != nil {
+		return
+	}
+	if s.cfg.has(Slow) {
 		select {
 		case <-r.Context().Done():
 		case <-time.After(time.Hour):
@@ -107,7 +113,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var b body
-	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+	if err := json.Unmarshal(text, &b); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
