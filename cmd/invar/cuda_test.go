@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/testkit"
 )
@@ -23,14 +25,25 @@ func TestCUDA(t *testing.T) {
 	testkit.Need(t, testkit.Floor)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/cuda", UpdateScripts: *update,
+		Condition: func(cond string) (bool, error) { return cond == "root" && os.Geteuid() == 0, nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "schema": schemaCheck, "venv": venvOf, "broken": brokenToolkit, "edit": editLink,
+			"code": code, "schema": schemaCheck, "venv": venvOf, "broken": brokenToolkit, "edit": editLink, "small": smallDisk,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("INVAR_HOME", e.WorkDir+"/home")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TOOLKIT", home)
+			// The wheels of the toolkit come out of the cache that .ci/setup filled.
+			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("UV_CACHE_DIR") == "" {
+				e.Setenv("UV_CACHE_DIR", filepath.Join(cache, "uv"))
+			}
+			for _, kv := range os.Environ() {
+				if k, v, _ := strings.Cut(kv, "="); slices.Contains([]string{"SSL_CERT_FILE", "SSL_CERT_DIR", "INVAR_JOBS"}, k) ||
+					strings.HasPrefix(k, "UV_") || strings.HasPrefix(k, "PIP_") {
+					e.Setenv(k, v)
+				}
+			}
 			return nil
 		},
 	})
@@ -80,4 +93,17 @@ func editLink(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(os.Remove(path))
 	ts.Check(os.WriteFile(path, []byte(strings.ReplaceAll(string(b), args[1], args[2])), 0o644))
+}
+
+// smallDisk mounts a disk of that size: `small DIR 1400k`.
+func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: small DIR SIZE")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]); err != nil {
+		ts.Fatalf("mounting a tmpfs needs root with CAP_SYS_ADMIN: %v", err)
+	}
+	ts.Defer(func() { _ = unix.Unmount(dir, 0) })
 }

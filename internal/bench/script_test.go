@@ -15,7 +15,7 @@ import (
 // stage, compile side by side, link, copy into place. $1 is an empty folder.
 func script(p plan.Plan, sources string) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "set -eu\ncd \"$1\"\nln -s %s src\nmkdir -p stage1 stage2 ops/lib ops/include site/batch_invariant_ops\n", run.Quote(sources))
+	fmt.Fprintf(&s, "set -eu\ncd \"$1\"\nln -s %s src\nmkdir -p build/cuda stage1/cuda stage2/cuda ops/lib ops/include site/batch_invariant_ops\n", run.Quote(sources))
 	for _, stage := range []string{plan.Stage1, plan.Stage2} {
 		var compiles, links []string
 		for _, st := range p.Steps {
