@@ -42,6 +42,14 @@ func (p *prober) gpus(ctx context.Context) (gpuState, error) {
 	return *p.gpu, nil
 }
 
+// device is where levels 6 and 7 put tensors: a target for GPUs is proved on one.
+func (p *prober) device() string {
+	if p.target.CUDA != nil {
+		return "cuda"
+	}
+	return ""
+}
+
 // gpuLibrary is where the receipt put the library with the GPU code.
 func (p *prober) gpuLibrary() string {
 	return filepath.Join(p.receipt.Ops(), "lib", p.target.CUDA.Library)

@@ -18,6 +18,7 @@ type measureRequest struct {
 	Schedule   Schedule `json:"schedule"`
 	Invariance bool     `json:"invariance"`
 	NPU        bool     `json:"npu,omitempty"`
+	Device     string   `json:"device,omitempty"` // of torch, where tensors are put; empty leaves them on the CPU
 }
 
 // A measurement runs the operators in one process for levels 6 and 7 together.
@@ -41,7 +42,7 @@ func (p *prober) start(ctx context.Context) (*measurement, error) {
 	m := &measurement{cancel: cancel, done: make(chan struct{}), at: make(chan int64, 64)}
 	req := measureRequest{
 		Do: "measure", Module: install.Package, Namespace: install.Package,
-		Schedule: schedule, Invariance: p.Level >= Invariance, NPU: p.onNPU(),
+		Schedule: schedule, Invariance: p.Level >= Invariance, NPU: p.onNPU(), Device: p.device(),
 	}
 	go func() {
 		defer close(m.done)

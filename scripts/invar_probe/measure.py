@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import cases, npu, numerics, observe
+from . import cases, gpu, npu, numerics, observe
 from .cases import Operator, Spec
 from .channel import Channel
 from .package import Package
@@ -46,6 +46,15 @@ def run(request: dict[str, Any], channel: Channel) -> dict[str, Any]:
     if request.get("npu"):
         importlib.import_module(request["module"])
         package, resolve = npu.Device(), npu.Resolver(request["namespace"])
+    elif request.get("device"):
+        package, found = (
+            gpu.Device(request["module"], request["device"]),
+            Resolver(request["namespace"]),
+        )
+        device = request["device"]
+
+        def resolve(name: str) -> Operator:
+            return gpu.there_and_back(found(name), device)
     else:
         package, resolve = Package(request["module"]), Resolver(request["namespace"])
     began = time.perf_counter()
@@ -172,7 +181,7 @@ class _Invariance:
 
     def _settings(self) -> list[Setting]:
         """Settings with names like "best" replaced by what this machine has."""
-        levels = self._package.stage1.levels()
+        levels = self._package.levels()
         usable = [n for n, available in levels if available]
         self._left_out += [f"{n}: not available on this machine" for n, ok in levels if not ok]
         cores = torch.get_num_threads()

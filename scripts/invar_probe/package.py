@@ -49,6 +49,10 @@ class Package:
         self.module: Any = importlib.import_module(module)
         self.stage1 = Stage1(self.module.library_path())
 
+    def levels(self) -> list[tuple[str, bool]]:
+        """What may be chosen between, slowest first, and whether it runs here."""
+        return self.stage1.levels()
+
     def isa(self) -> str | None:
         """The level in use."""
         name: str | None = self.module.isa()
