@@ -42,12 +42,12 @@ func showVerify(c *cli.Context, command string, res *judge.Result, err error) er
 func verifyText(w io.Writer, res judge.Result) {
 	s := res.Server
 	fmt.Fprintf(w, "%s\n", serverLine(s))
-	fmt.Fprintf(w, "%-52s %8s %8s  %s\n", "workload", "pairs", "differ", "first difference")
+	fmt.Fprintf(w, "%-40s %8s %8s  %s\n", "workload", "pairs", "differ", "first difference")
 	for _, x := range res.Workloads {
-		fmt.Fprintf(w, "%-52s %8d %8d  %s\n", cut(x.Name+": "+x.About, 52), x.Pairs, x.Differ, firstDifference(x))
+		fmt.Fprintf(w, "%-40s %8d %8d  %s\n", cut(x.Name+": "+x.About, 40), x.Pairs, x.Differ, firstDifference(x))
 	}
 	for _, d := range res.ByDim {
-		fmt.Fprintf(w, "%-52s %8d %8d\n", "  of them: "+d.Dimension.Text(), d.Pairs, d.Differ)
+		fmt.Fprintf(w, "%-40s %8d %8d\n", "  of them: "+d.Dimension.Text(), d.Pairs, d.Differ)
 	}
 	for _, c := range res.Coverage {
 		word := "covered"
@@ -109,9 +109,9 @@ func firstDifference(w judge.Workload) string {
 		return ""
 	}
 	d := w.Details[0]
-	s := fmt.Sprintf("request %d, token %d, %s", d.Index, d.First.Position, d.First.Kind)
+	s := fmt.Sprintf("request %d, token %d: %s", d.Index, d.First.Position, d.First.Kind)
 	if d.First.MaxDelta > 0 {
-		s += fmt.Sprintf(", up to %.1e", w.MaxDelta)
+		s += fmt.Sprintf(" %.1e", d.First.MaxDelta)
 	}
 	return s
 }
