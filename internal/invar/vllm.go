@@ -2,10 +2,12 @@ package invar
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/invar-ops/invar/internal/build"
 	"github.com/invar-ops/invar/internal/cannenv"
 	"github.com/invar-ops/invar/internal/extwheel"
 	"github.com/invar-ops/invar/internal/install"
@@ -74,6 +76,9 @@ func (s Session) installVLLM(ctx context.Context, o Options) (*install.VLLMInsta
 	}.Run(ctx)
 	if err != nil {
 		step.Fail(err)
+		if p, ok := errors.AsType[*report.Problem](err); ok && p.Log != "" {
+			build.Diagnose(p, p.Log)
+		}
 		return nil, err
 	}
 	v.Back = vllmascend.Back(py, v.Changes)
