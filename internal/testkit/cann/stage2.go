@@ -24,10 +24,13 @@ var stage2 embed.FS
 // A Caller is how the operators of a wheel project reach their aclnn functions.
 type Caller string
 
-// The two ways that load with the torch_npu of the package index.
+// The ways, of which the first two load with the torch_npu of the package index.
 const (
 	ExecExt   Caller = "EXEC_NPU_CMD_EXT" // torch_npu's macro
 	OwnHeader Caller = "op_api_common.h"  // vllm-ascend's header, taken from its source tree
+	// OldMacro is EXEC_NPU_CMD of torch_npu's op_api_common.h: it compiles, and
+	// does not load with the torch_npu of the package index.
+	OldMacro Caller = "EXEC_NPU_CMD"
 )
 
 // NeedVLLMAscend is the source tree of vllm-ascend that .ci/setup unpacks.
@@ -56,6 +59,9 @@ func project(t testing.TB, version string, by Caller) map[string]string {
 			t.Fatal(err)
 		}
 		out[dir+to] = strings.ReplaceAll(string(b), "@VERSION@", version)
+	}
+	if by == OldMacro {
+		out[dir+"csrc/ops.cpp"] = "#define OLD_MACRO\n" + out[dir+"csrc/ops.cpp"]
 	}
 	if by == OwnHeader {
 		adapter := os.DirFS(filepath.Join(NeedVLLMAscend(t), "csrc", "aclnn_torch_adapter"))

@@ -7,6 +7,10 @@
 #ifdef OWN_HEADER
 #include "op_api_common.h"
 #define CALL EXEC_NPU_CMD
+#elif defined(OLD_MACRO)
+#include "op_plugin/utils/op_api_common.h"
+#include "torch_npu/csrc/framework/utils/OpPreparation.h"
+#define CALL EXEC_NPU_CMD
 #else
 #include "op_plugin/utils/op_api_common_base.h"
 #include "torch_npu/csrc/framework/utils/OpPreparation.h"
