@@ -32,6 +32,7 @@ func probeCommand() *cli.Command {
 			&cli.StringFlag{Name: "sarif", Usage: "also write the checks as SARIF to `FILE`"},
 			&cli.StringFlag{Name: "tap", Usage: "also write the checks as TAP to `FILE`"},
 			&cli.StringFlag{Name: "baseline", Usage: "record what is installed and proved in `FILE`, or compare with it when it is there"},
+			&cli.StringFlag{Name: "record", Usage: "also write what was found, and what the host says, to the new folder `DIR`, without names of users and hosts"},
 			cannFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
 		},
@@ -52,6 +53,10 @@ func runProbe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	dir, err := recordFolder(c)
+	if err != nil {
+		return err
+	}
 	res, err := probe.Run(c.Context, probe.Options{
 		Prefix: s.Prefix, Python: c.String("python"), Target: c.Args().First(), Level: c.Int("level"), Require: c.Int("require"),
 		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, CANN: local(c.String("cann")), Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
@@ -65,6 +70,11 @@ func runProbe(c *cli.Context) error {
 			err = derr
 		} else if derr != nil { // the level that failed decides the exit code
 			showError(c.Context, c.App.ErrWriter, derr)
+		}
+	}
+	if dir != "" {
+		if rerr := record(c, s, dir, res); rerr != nil {
+			return rerr
 		}
 	}
 	if c.Bool("json") {

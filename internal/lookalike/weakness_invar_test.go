@@ -238,6 +238,15 @@ func TestInvarOthers(t *testing.T) {
 			t.Errorf("%+v", res.Checks)
 		}
 	})
+	t.Run("what an owner of a machine sends back", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "sent")
+		m.invar(0, "probe", "--level", "1", "--record", dir)
+		b, err := os.ReadFile(filepath.Join(dir, "probe.json"))
+		if err != nil || !strings.Contains(string(b), `"target": "ascend910_93"`) || strings.Contains(string(b), m.home) || !there(filepath.Join(dir, "host")) {
+			t.Errorf("%v\n%s", err, b)
+		}
+		m.invar(report.Usage, "probe", "--level", "1", "--record", dir) // not into a folder that is there
+	})
 	t.Run("12 a failure leaves what was there", func(t *testing.T) {
 		m.build(report.BuildFailed, "ascend910_93", cann.Package{Version: "1.0.0", CANN: "8.5.0", Variant: cann.FailsToInstall})
 		if res := m.asked(0, "probe", "--level", "1").Result; res.Generation != 1 || res.Levels[0].Status != report.Pass || res.Proved != probe.Files {

@@ -85,3 +85,4 @@ NOTHING(aclrtUnmapMem)
 NOTHING(rtDevBinaryRegister)
 NOTHING(rtFunctionRegister)
 NOTHING(rtKernelLaunch)
+NOTHING(rtGetC2cCtrlAddr) // 2.10.0.post7
