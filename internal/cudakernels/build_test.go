@@ -58,7 +58,7 @@ func emulated(t *testing.T, dir, kernels, source, object string) string {
 	t.Helper()
 	object = filepath.Join(dir, object+".o")
 	argv := []string{
-		"g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-clobbered",
+		"g++", "-std=c++17", "-O1", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-clobbered",
 		"-DINVAR_EMULATED", "-DINVAR_CUDA_ARCHES=emulated", "-DINVAR_CUDA_VERSION=" + version,
 		"-I", filepath.Join(kernels, "include"), "-I", kernels, "-I", filepath.Join(kernels, "host"),
 		"-I", conformanceDir, "-x", "c++", "-c", source, "-o", object,

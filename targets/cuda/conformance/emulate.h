@@ -42,6 +42,7 @@ Product product_model();
 
 inline int thread() { return emulated::thread(); }
 inline int64_t block() { return emulated::block(); }
+inline int64_t block_again() { return emulated::block(); }
 inline void barrier() { emulated::barrier(); }
 
 inline uint32_t bits_of(float f) {

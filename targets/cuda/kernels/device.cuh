@@ -21,6 +21,12 @@ namespace invar {
 
 INVAR_DEVICE int thread() { return static_cast<int>(threadIdx.x); }
 INVAR_DEVICE int64_t block() { return static_cast<int64_t>(blockIdx.x); }
+// The same, so that the compiler asks once more instead of keeping what it made of it.
+INVAR_DEVICE int64_t block_again() {
+  uint32_t id;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(id));
+  return id;
+}
 INVAR_DEVICE void barrier() { __syncthreads(); }
 INVAR_DEVICE float shuffle_xor(float v, int mask) { return __shfl_xor_sync(0xffffffffU, v, mask); }
 

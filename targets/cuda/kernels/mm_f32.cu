@@ -57,7 +57,7 @@ template <class Tile> struct FmaBlock {
   Slice<Tile::BN, Tile::kThreads, Tile::kTakeB> b;
 
   INVAR_DEVICE FmaBlock(const MmParams &params, unsigned char *memory)
-      : p(params), at(params, Tile::BM, Tile::BN), shared(reinterpret_cast<float *>(memory)),
+      : p(params), at(params, Tile::BM, Tile::BN, block()), shared(reinterpret_cast<float *>(memory)),
         row(thread() / Tile::kAcross * Tile::ROWS), col(thread() % Tile::kAcross * Tile::COLS) {
     const invar_cuda_in &x = p.g.a, &y = p.g.b;
     a = {static_cast<const float *>(x.data) + at.a + at.m0 * x.row, x.row, x.col, p.g.m - at.m0,
@@ -116,7 +116,7 @@ template <class Tile> struct FmaBlock {
     barrier();  // the stages are free: the sums take their place
     each([&](int i, int j) { shared[(row + i) * Tile::End::kRow + col + j] = sum[i][j]; });
     barrier();
-    Tile::End::deliver(p, at, shared);
+    Tile::End::deliver(p, shared);
   }
 
   template <class F> static INVAR_DEVICE void each(F f) {
@@ -130,7 +130,7 @@ template <class Tile> struct FmaBlock {
 
 typedef FmaTile<16, 64, 2, 2> Fma16;
 typedef FmaTile<64, 64, 4, 4> Fma64;
-typedef FmaTile<128, 128, 8, 8> Fma128;
+typedef FmaTile<128, 64, 8, 4> Fma128;
 
 }  // namespace
 }  // namespace invar
@@ -144,5 +144,5 @@ using namespace invar;
   }
 
 INVAR_FMA_KERNEL(invar_mm_f32_16, Fma16, 2)
-INVAR_FMA_KERNEL(invar_mm_f32_64, Fma64, 2)
+INVAR_FMA_KERNEL(invar_mm_f32_64, Fma64, 1)
 INVAR_FMA_KERNEL(invar_mm_f32_128, Fma128, 1)

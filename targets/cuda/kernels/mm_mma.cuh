@@ -92,7 +92,7 @@ template <class T, class Tile, Layout LAYOUT> struct MmaBlock {
   const int rows, cols;        // of the tile that there are
 
   INVAR_DEVICE MmaBlock(const MmParams &params, unsigned char *bytes)
-      : p(params), at(params, Tile::BM, Tile::BN), memory(bytes), shared(shared_address(bytes)),
+      : p(params), at(params, Tile::BM, Tile::BN, block()), memory(bytes), shared(shared_address(bytes)),
         lane(thread() % 32), row(thread() / 32 / Tile::kWarpCols * Tile::WM),
         col(thread() / 32 % Tile::kWarpCols * Tile::WN), rows(at_most(p.g.m - at.m0, Tile::BM)),
         cols(at_most(p.g.n - at.n0, Tile::BN)) {}
@@ -146,7 +146,7 @@ template <class T, class Tile, Layout LAYOUT> struct MmaBlock {
 
   INVAR_DEVICE void multiply(int stage, float (&acc)[Tile::MT][Tile::NT][4]) const {
     const SharedAddress a = stage_a(stage), b = stage_b(stage);
-    INVAR_UNROLL
+    INVAR_FEW  // all four at once need more registers than sm_120's compiler finds
     for (int kk = 0; kk < kStep / 16; kk++) {
       uint32_t fa[Tile::MT][4], fb[Tile::NT / 2][4];
       load_a(a, kk, fa);
@@ -205,7 +205,7 @@ template <class T, class Tile, Layout LAYOUT> struct MmaBlock {
     barrier();  // the stages are free: the sums take their place
     put_sums(sum);
     barrier();
-    Tile::End::deliver(p, at, reinterpret_cast<const float *>(memory));
+    Tile::End::deliver(p, reinterpret_cast<const float *>(memory));
   }
 
   INVAR_DEVICE void put_sums(const float (&sum)[Tile::MT][Tile::NT][4]) const {

@@ -14,8 +14,8 @@ struct Place {
   int64_t batch, part;
   int64_t a, b, c, out; // steps of the batch, in elements
 
-  INVAR_DEVICE Place(const MmParams &p, int bm, int bn) {
-    int64_t id = p.first + block();
+  INVAR_DEVICE Place(const MmParams &p, int bm, int bn, int64_t id) {
+    id += p.first;
     const int64_t tiles = p.m_tiles * p.n_tiles;
     int64_t t = id % tiles;
     id /= tiles;
@@ -77,7 +77,8 @@ template <int BM, int BN, int THREADS> struct Sums {
   static constexpr int kRow = BN + 8;  // floats from row to row
   static_assert(BM * BN / kRun % THREADS == 0 || BM * BN / kRun < THREADS, "whole turns");
 
-  static INVAR_DEVICE void deliver(const MmParams &p, const Place &at, const float *sums) {
+  static INVAR_DEVICE void deliver(const MmParams &p, const float *sums) {
+    const Place at(p, BM, BN, block_again());  // not kept in registers until now
     INVAR_ROLLED
     for (int q = thread(); q < BM * BN / kRun; q += THREADS) {
       const int row = q / (BN / kRun), col = q % (BN / kRun) * kRun;

@@ -155,7 +155,7 @@ INVAR_BLOCK_KERNEL(invar_top_part, 2)
   const float v = g.top(AnyRow(p.x, s.row, p.cols), s.from, s.to);
   if (g.seat() == 0) p.maxima[s.id] = v;
 }
-INVAR_BLOCK_KERNEL(invar_exp_part, 2)
+INVAR_BLOCK_KERNEL(invar_exp_part, 1)
   const Segment s(p);
   const ExpStep step{top_of_parts(p, s.row, g)};
   const float v = g.segment(AnyRow(p.x, s.row, p.cols), s.from, s.to, -INFINITY, step);

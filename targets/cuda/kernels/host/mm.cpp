@@ -29,7 +29,7 @@ enum { kSmall, kMiddle, kLarge, kGathered };
 const Tile kTilesF32[] = {
     {"16x64", "16x64 split", 16, 64, fma_shared(16, 64), k_invar_mm_f32_16, k_invar_mm_f32_16},
     {"64x64", "64x64 split", 64, 64, fma_shared(64, 64), k_invar_mm_f32_64, k_invar_mm_f32_64},
-    {"128x128", "128x128 split", 128, 128, fma_shared(128, 128), k_invar_mm_f32_128,
+    {"128x64", "128x64 split", 128, 64, fma_shared(128, 64), k_invar_mm_f32_128,
      k_invar_mm_f32_128},
 };
 const Tile kTilesBf16[] = {MMA_TILES(bf16)};
