@@ -69,6 +69,7 @@ func include(t testing.TB) string {
 // folder's name is the digest of everything that goes in.
 func (l library) compiled(t testing.TB, arch string) string {
 	t.Helper()
+	notShort(t)
 	dir := filepath.Join(testkit.Cache(), "look-alike", l.digest(t, arch))
 	out := filepath.Join(dir, l.name)
 	if _, err := os.Stat(out); err == nil {
@@ -144,6 +145,14 @@ func (l library) digest(t testing.TB, arch string) string {
 		fmt.Fprintln(h, find(n).digest(t, arch))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// notShort skips what compiles and runs the look-alike.
+func notShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the look-alike of CANN is left out of short runs")
+	}
 }
 
 // unpack writes the sources into dir.

@@ -36,6 +36,7 @@ const (
 // NeedVLLMAscend is the source tree of vllm-ascend that .ci/setup unpacks.
 func NeedVLLMAscend(t testing.TB) string {
 	t.Helper()
+	notShort(t)
 	dir := filepath.Join(testkit.Cache(), "vllm-ascend", "vllm_ascend-0.23.0.post1")
 	if _, err := os.Stat(filepath.Join(dir, "setup.py")); err != nil {
 		if os.Getenv("INVAR_CI") == "1" {

@@ -11,7 +11,7 @@ stop() {
 	exit 1
 }
 
-path= for_all=n
+path='' for_all=n
 while [ $# -gt 0 ]; do
 	case $1 in
 	--install-path=*) path=${1#--install-path=} ;;
@@ -67,7 +67,7 @@ else
 		echo "load_priority=$vendor" >"$config"
 	else
 		found=$(grep -w load_priority "$config" | cut --only-delimited -d= -f2-)
-		others=$(echo $(echo "$found" | sed "s/\<$vendor\>//g" | tr ',' ' ') | tr -s ' ' ',')
+		others=$(echo "$found" | sed "s/\<$vendor\>//g" | tr -s ', ' ',' | sed 's/^,//; s/,$//')
 		[ -z "$others" ] || sed -i "/load_priority=$found/s@load_priority=$found@load_priority=$vendor,$others@g" "$config"
 	fi
 	[ $for_all = n ] || chmod 755 "$config"
