@@ -21,7 +21,11 @@ import (
 func TestGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	for _, defect := range []simserver.Defect{"", simserver.BatchOfOne} {
-		for n := 1; n < 12; n++ {
+		step := 1
+		if testing.Short() {
+			step = 4
+		}
+		for n := 1; n < 12; n += step {
 			t.Run(fmt.Sprintf("%s after %d", defect, n), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { interrupted(t, defect, time.Duration(n)*50*time.Millisecond) })
