@@ -26,12 +26,9 @@ def main() -> None:
     request: dict[str, Any] = json.load(sys.stdin)
     from vllm import LLM, __version__  # type: ignore[import-not-found]
 
-    engine = LLM(
-        model=request["model"],
-        disable_log_stats=False,
-        max_logprobs=20,
-        **request["arguments"],
-    )
+    # What is asked for wins; without statistics nothing shows what shared a step.
+    arguments = {"max_logprobs": 20, **request["arguments"], "disable_log_stats": False}
+    engine = LLM(model=request["model"], **arguments)
     with Path(sys.argv[1]).open("w", encoding="utf-8") as out:
         _line(out, {"version": __version__})
         for run in request["runs"]:
