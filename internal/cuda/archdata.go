@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,21 +67,12 @@ func Choices(supported []int, minimum int) []string {
 	var out []string
 	for _, p := range r.Products {
 		a, err := ParseArch(p.Arch)
-		if err != nil || a.CC < minimum || len(supported) > 0 && !contains(supported, a.CC) {
+		if err != nil || a.CC < minimum || len(supported) > 0 && !slices.Contains(supported, a.CC) {
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s (%s)", p.Arch, p.Names))
 	}
 	return out
-}
-
-func contains(list []int, n int) bool {
-	for _, v := range list {
-		if v == n {
-			return true
-		}
-	}
-	return false
 }
 
 // ArchFault says why arch cannot be compiled: minimum is the oldest that the
@@ -94,7 +86,7 @@ func ArchFault(arch Arch, minimum int, toolkit string, supported []int, known *K
 		return fmt.Sprintf("%s is below %s, where the kernels begin (bfloat16 tensor cores)", arch.Dotted(), dotted(minimum)),
 			"leave it out: --arch takes " + strings.Join(Choices(supported, minimum), ", ")
 	}
-	if len(supported) > 0 && !contains(supported, arch.CC) {
+	if len(supported) > 0 && !slices.Contains(supported, arch.CC) {
 		return unsupported(arch, toolkit, supported, known)
 	}
 	if arch.Suffix == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ func TestWholeToolkit(t *testing.T) {
 	if !strings.HasPrefix(k.Version, "13.2.") || k.Headers != "13.2" || k.GCCMax != 15 || k.ClangMax != 21 || len(k.Missing) > 0 {
 		t.Errorf("got %+v", k)
 	}
-	if !contains(k.Supported, 90) || !contains(k.Supported, 120) || contains(k.Supported, 70) || !strings.HasPrefix(k.Digest, "sha256:") {
+	if !slices.Contains(k.Supported, 90) || !slices.Contains(k.Supported, 120) || slices.Contains(k.Supported, 70) || !strings.HasPrefix(k.Digest, "sha256:") {
 		t.Errorf("compiles %v, digest %s", k.Supported, k.Digest)
 	}
 	q := Question{Torch: "2.15.0", CUDA: "13.2", Compiler: gcc12}

@@ -130,7 +130,7 @@ func TestCPUPartIsShared(t *testing.T) {
 		}
 	}
 	pack, _ := b.Step("stage1/pack")
-	spec := pack.Spec.(PackSpec) //nolint:errcheck // a test
+	spec := pack.Spec.(PackSpec)
 	var to []string
 	for _, f := range spec.Files {
 		to = append(to, f.To)
@@ -166,7 +166,7 @@ func TestProofCoversEveryImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, _ := p.Step("stage1/cuda/proof")
-	spec := st.Spec.(proof.Spec) //nolint:errcheck // a test
+	spec := st.Spec.(proof.Spec)
 	if len(spec.Fatbins) != len(x.CUDA.Sources) || strings.Join(spec.Arches, " ") != "8.0 9.0a+PTX 12.0" {
 		t.Errorf("got %+v", spec)
 	}
