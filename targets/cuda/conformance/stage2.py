@@ -48,7 +48,9 @@ def same(got: Tensor, want: Tensor) -> bool:
 def must_be_same(name: str, got: Tensor, want: Tensor) -> None:
     """Fails when the bits differ."""
     if not same(got, want):
-        raise SystemExit(f"{name}: other bits: {got.shape} {got.flatten()[:4]} {want.flatten()[:4]}")
+        raise SystemExit(
+            f"{name}: other bits: {got.shape} {got.flatten()[:4]} {want.flatten()[:4]}"
+        )
 
 
 def must_be_close(name: str, got: Tensor, want: Tensor) -> None:
@@ -110,14 +112,26 @@ def products(dtype: torch.dtype) -> None:
         x, y = random(*left, dtype=dtype), random(*right, dtype=dtype)
         got = each_layout(f"matmul {left} {right}", ops.matmul, x, y)
         must_be_close("matmul", got, torch.matmul(x.double(), y.double()))
-    x, w, bias = random(2, 5, 33, dtype=dtype), random(70, 33, dtype=dtype), random(70, dtype=dtype)
+    x, w, bias = (
+        random(2, 5, 33, dtype=dtype),
+        random(70, 33, dtype=dtype),
+        random(70, dtype=dtype),
+    )
     got = each_layout("linear", ops.linear, x, w, bias)
     must_be_close("linear", got, x.double() @ w.double().t() + bias.double())
     packed = ops.pack(w)
     must_be_same("linear_packed", ops.linear_packed(x, packed, 70, bias), got)
-    must_be_same("linear_packed spaced", ops.linear_packed(spaced(x), packed, 70), ops.linear(x, w))
+    must_be_same(
+        "linear_packed spaced",
+        ops.linear_packed(spaced(x), packed, 70),
+        ops.linear(x, w),
+    )
     wide = random(130, 33, dtype=dtype)
-    must_be_same("linear_packed wide", ops.linear_packed(x, ops.pack(wide), 130), ops.linear(x, wide))
+    must_be_same(
+        "linear_packed wide",
+        ops.linear_packed(x, ops.pack(wide), 130),
+        ops.linear(x, wide),
+    )
     must_be_same("addmm", ops.addmm(bias, x[0], w.t()), ops.linear(x[0], w, bias))
     unread = ops.addmm(bias * torch.nan, x[0], w.t(), beta=0.0)
     must_be_same("addmm beta 0", unread, ops.mm(x[0], w.t()))
@@ -133,13 +147,15 @@ def rows(dtype: torch.dtype) -> None:
     for name, keepdim in itertools.product(("sum", "mean"), (False, True)):
         for dim in ([0], [1], [-1], [0, 2], [2, 0], [0, 1], [1, 2], [0, 1, 2]):
             op = getattr(ops, name)
-            got = each_layout(f"{name} {dim}", lambda t, op=op, d=dim: op(t, d, keepdim), x)  # noqa: B023
+            got = each_layout(
+                f"{name} {dim}", lambda t, op=op, d=dim, keep=keepdim: op(t, d, keep), x
+            )
             must_be_close(name, got, getattr(x.double(), name)(dim, keepdim))
         must_be_close(name, getattr(ops, name)(x), getattr(x.double(), name)())
-    for name, dim in itertools.product(("softmax", "log_softmax"), (0, 1, 2, -1)):
+    for name, along in itertools.product(("softmax", "log_softmax"), (0, 1, 2, -1)):
         op = getattr(ops, name)
-        got = each_layout(f"{name} {dim}", lambda t, op=op, d=dim: op(t, d), x)
-        must_be_close(name, got, getattr(torch, name)(x.double(), dim))
+        got = each_layout(f"{name} {along}", lambda t, op=op, d=along: op(t, d), x)
+        must_be_close(name, got, getattr(torch, name)(x.double(), along))
     image = random(2, 3, 4, 5, dtype=dtype).to(memory_format=torch.channels_last)
     must_be_same("softmax image", ops.softmax(image, 1), ops.softmax(image.contiguous(), 1))
     long = random(2, 17000, dtype=dtype)
