@@ -75,14 +75,7 @@ func (l library) compiled(t testing.TB, arch string) string {
 	if _, err := os.Stat(out); err == nil {
 		return out
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	work, err := os.MkdirTemp(dir, "making-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = os.RemoveAll(work) }()
+	work := t.TempDir()
 	unpack(t, work)
 	argv := append([]string{compiler(arch), "-shared", "-fPIC", "-O2", "-Wall", "-Wl,-soname," + l.name, "-o", "made.so"}, l.flags...)
 	if l.headers {
@@ -107,7 +100,10 @@ func (l library) compiled(t testing.TB, arch string) string {
 	if err != nil {
 		t.Fatalf("look-alike CANN: %s: %v\n%s", l.name, err, res.Stderr)
 	}
-	if err := os.Rename(filepath.Join(work, "made.so"), out); err != nil {
+	// Another test may make the same at this moment: the last rename wins.
+	part := filepath.Join(dir, filepath.Base(filepath.Dir(work))+"-"+filepath.Base(work)+".part")
+	install(t, filepath.Join(work, "made.so"), part)
+	if err := os.Rename(part, out); err != nil {
 		t.Fatal(err)
 	}
 	return out
