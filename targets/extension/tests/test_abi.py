@@ -22,7 +22,7 @@ def interpreters() -> list[Path]:
     if given:
         return [Path(p) for p in given.split(os.pathsep)]
     cache = Path(os.environ.get("INVAR_CI_CACHE", Path.home() / ".cache/invar-ci"))
-    return sorted(p.parent / "bin/python" for p in cache.glob("torch-*/.ready"))
+    return sorted(p.parent / "bin/python" for p in cache.glob("torch-[0-9]*/.ready"))
 
 
 def test_same_hash_in_every_torch(python: Run) -> None:
