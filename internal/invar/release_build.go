@@ -197,7 +197,7 @@ func (b *release) bring(ctx context.Context) error {
 		}
 		f, err := b.fetch(ctx, one.stage, one.from)
 		if f.Path == "" && err != nil {
-			return err
+			return alongside(unknown, err)
 		}
 		b.files[one.from.Name] = f
 		if err != nil {
@@ -220,6 +220,19 @@ func (b *release) bring(ctx context.Context) error {
 		WithWant("digests that invar, a lock file or you have accepted", strings.Join(got, "; "))
 	p.State = "nothing was changed; the files are in the cache"
 	return p.WithHint("compare the digests with those of the publisher, then pass %s; %s remembers them", strings.Join(flags, " "), pins.LockName)
+}
+
+// alongside is the failure of one file, said together with what nobody has
+// accepted of those before it: that has to be settled in any case.
+func alongside(unknown []error, err error) error {
+	if len(unknown) == 0 {
+		return err
+	}
+	if p, ok := errors.AsType[*report.Problem](unknown[0]); ok {
+		p.State = strings.TrimPrefix(p.State+"; ", "; ") + "and then: " + err.Error()
+		return p
+	}
+	return errors.Join(unknown[0], err)
 }
 
 // fetch brings one released file and checks that its content is accepted. A

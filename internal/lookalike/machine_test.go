@@ -77,6 +77,8 @@ func newMachine(t *testing.T, target string) *machine {
 func (m *machine) env(more ...string) []string {
 	env := append(m.cann.Bare(), "INVAR_HOME="+m.prefix, "INVAR_CANN="+m.cann.Home, "NO_COLOR=1")
 	env = append(env, "HOME="+m.home, "PATH="+strings.Join([]string{m.bin, filepath.Dir(m.py.Exe), "/usr/local/bin", "/usr/bin", "/bin"}, ":"))
+	// Whatever goes past the machine's own mirror ends here, not on the network.
+	env = append(env, "https_proxy=http://127.0.0.1:9", "no_proxy=127.0.0.1")
 	return append(env, more...)
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 sys.path.insert(0, sys.argv[1])
 
 import torch
-from invar_probe import cases, observe
+from invar_probe import cases, measure, observe
 from invar_probe.package import Package
 from invar_probe.schedule import DTYPES, Schedule, Setting, parse
 from invar_probe.sweep import Run
@@ -123,7 +123,9 @@ def main() -> None:
     torch.set_num_threads(2)
     answer = {
         "defects": [sweep(schedule, name, p) for name, p in DEFECTS.items()],
-        "observed": observe.torch_batches(schedule, package)["differing_batches"],
+        "observed": observe.torch_batches(
+            schedule, package, measure.Resolver("batch_invariant_ops")
+        )["differing_batches"],
         "plain_loop": plain_loop(schedule),
     }
     print(json.dumps(answer))
