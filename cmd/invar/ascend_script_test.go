@@ -18,6 +18,9 @@ import (
 // TestAscendScript runs the commands on a machine with the look-alike CANN and
 // the real torch_npu.
 func TestAscendScript(t *testing.T) {
+	if testShort() {
+		t.Skip("the look-alike of CANN is left out of short runs")
+	}
 	shared := testkit.Need(t, cann.Environment)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/ascend", UpdateScripts: *update,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -122,9 +123,10 @@ func TestEveryStepOnceAndOnlyWhatChanged(t *testing.T) {
 		cached bool
 	}{{"1", 3, false}, {"1", 0, true}, {"2", 2, false}, {"1", 0, true}} {
 		var w watch
-		ticks := 0
+		var ticked atomic.Int64
 		b := builder(t, prefix, &w, 1, chain(tc.salt)...)
-		a, err := b.Make(t.Context(), "link", func() { ticks++ })
+		a, err := b.Make(t.Context(), "link", func() { ticked.Add(1) })
+		ticks := int(ticked.Load())
 		if err != nil {
 			t.Fatal(err)
 		}

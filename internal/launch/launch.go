@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,14 +83,20 @@ func option(words []string, name string) string {
 	return ""
 }
 
+// freePort is a port that nobody listens on, below the range from which the
+// kernel gives ports to connections and to listeners without a number (32768 on,
+// ip_local_port_range): one of that range may be taken before the server starts.
 func freePort() (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	const first, count = 20000, 12000
+	var err error
+	for range 100 {
+		port := strconv.Itoa(first + rand.IntN(count))
+		var l net.Listener
+		if l, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	return "", err
 }
 
 // A Server is one that was started.

@@ -179,10 +179,10 @@ func TestSlowAndGone(t *testing.T) {
 	if _, err := slow.Complete(ctx, Fields{}, nil, 1); err == nil || err.Error() != "enough" {
 		t.Errorf("got %v, want the caller's cause", err)
 	}
-	asked := 0
-	gone := serve(t, func(http.ResponseWriter, *http.Request) { asked++; panic(http.ErrAbortHandler) })
-	if _, err := gone.Complete(t.Context(), Fields{}, nil, 1); !Broken(err) || asked != 1 {
-		t.Errorf("got %v after %d requests", err, asked)
+	var asked atomic.Int64
+	gone := serve(t, func(http.ResponseWriter, *http.Request) { asked.Add(1); panic(http.ErrAbortHandler) })
+	if _, err := gone.Complete(t.Context(), Fields{}, nil, 1); !Broken(err) || asked.Load() != 1 {
+		t.Errorf("got %v after %d requests", err, asked.Load())
 	}
 }
 
