@@ -103,6 +103,7 @@ func (c *Client) limit(ctx context.Context) (context.Context, context.CancelFunc
 
 // send does one exchange, waiting as long as the server asks to.
 func (c *Client) send(ctx context.Context, method, path string, body []byte, header http.Header) (*http.Response, error) {
+	waited := "" // for what, when the time runs out
 	for try := 0; ; try++ {
 		req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
 		if err != nil {
@@ -117,6 +118,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 		}
 		res, err := c.HTTP.Do(req)
 		if err != nil {
+			if waited != "" && ctx.Err() != nil {
+				return nil, fmt.Errorf("%w, last answer %s", lost(ctx, err), waited)
+			}
 			return nil, lost(ctx, err)
 		}
 		if res.StatusCode == http.StatusOK {
@@ -128,8 +132,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, hea
 			return nil, &StatusError{Code: res.StatusCode, Path: path, Body: strings.TrimSpace(string(text))}
 		}
 		c.waits.Add(1)
+		waited = fmt.Sprintf("%d %s", res.StatusCode, http.StatusText(res.StatusCode))
 		if err := pause(ctx, backoff(res.Header.Get("Retry-After"), try)); err != nil {
-			return nil, fmt.Errorf("%w, last answer %d %s", err, res.StatusCode, http.StatusText(res.StatusCode))
+			return nil, fmt.Errorf("%w, last answer %s", err, waited)
 		}
 	}
 }
