@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/toolchain"
 )
 
 // A Toolkit is one CUDA compiler with what lies beside it, whole or broken.
@@ -159,7 +158,7 @@ func (t *Toolkit) ask(ctx context.Context, env []string, r run.Runner, cache str
 		t.Fault = err.Error()
 		return nil
 	}
-	known := loadAnswers(cache)
+	known := toolchain.LoadAnswers[answer](cache)
 	a, ok := known[id]
 	if !ok {
 		if a, err = question(ctx, *t, env, r); err != nil {
@@ -170,7 +169,7 @@ func (t *Toolkit) ask(ctx context.Context, env []string, r run.Runner, cache str
 			return nil
 		}
 		known[id] = a
-		saveAnswers(cache, known)
+		toolchain.SaveAnswers(cache, known)
 	}
 	t.Version, t.Banner, t.Supported, t.Digest = a.Version, a.Banner, a.Supported, a.Digest
 	return nil
@@ -217,15 +216,11 @@ func (t Toolkit) identity() (string, error) {
 			out = append(out, name+" missing")
 			continue
 		}
-		real, err := filepath.EvalSymlinks(path)
+		id, err := toolchain.Identity(path)
 		if err != nil {
 			return "", err
 		}
-		st, err := os.Stat(real)
-		if err != nil {
-			return "", err
-		}
-		out = append(out, fmt.Sprintf("%s %d %d", real, st.Size(), st.ModTime().UnixNano()))
+		out = append(out, id)
 	}
 	return strings.Join(out, "; "), nil
 }
@@ -249,41 +244,4 @@ func (t Toolkit) digest() (string, error) {
 		}
 	}
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func loadAnswers(cache string) map[string]answer {
-	known := map[string]answer{}
-	if b, err := os.ReadFile(cache); err == nil {
-		if json.Unmarshal(b, &known) != nil {
-			return map[string]answer{}
-		}
-	}
-	return known
-}
-
-// saveAnswers is best effort: without the file nvcc is asked again. It makes
-// the last folder of the path and no more, so that looking creates no prefix.
-func saveAnswers(cache string, known map[string]answer) {
-	dir := filepath.Dir(cache)
-	if _, err := os.Stat(filepath.Dir(dir)); cache == "" || err != nil {
-		return
-	}
-	b, err := json.MarshalIndent(known, "", "  ")
-	if err != nil {
-		return
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
-		return
-	}
-	f, err := os.CreateTemp(dir, ".nvcc-")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), cache)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
 }

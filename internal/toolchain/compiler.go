@@ -5,10 +5,7 @@ package toolchain
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -61,11 +58,11 @@ func Inspect(ctx context.Context, name string, env []string, r run.Runner, cache
 	if err != nil {
 		return Compiler{}, err
 	}
-	id, err := identity(path)
+	id, err := Identity(path)
 	if err != nil {
 		return Compiler{}, err
 	}
-	known := load(cache)
+	known := LoadAnswers[Compiler](cache)
 	if c, ok := known[id]; ok && c.Path == path {
 		c.Command = name
 		return c, nil
@@ -75,7 +72,7 @@ func Inspect(ctx context.Context, name string, env []string, r run.Runner, cache
 		return Compiler{}, err
 	}
 	known[id] = c
-	save(cache, known)
+	SaveAnswers(cache, known)
 	return c, nil
 }
 
@@ -107,46 +104,4 @@ func ask(ctx context.Context, c *Compiler, env []string, r run.Runner) error {
 	}
 	c.Machine = strings.TrimSpace(string(res.Stdout))
 	return nil
-}
-
-func identity(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	st, err := os.Stat(real)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s %d %d", real, st.Size(), st.ModTime().UnixNano()), nil
-}
-
-func load(cache string) map[string]Compiler {
-	known := map[string]Compiler{}
-	if b, err := os.ReadFile(cache); err == nil {
-		if json.Unmarshal(b, &known) != nil {
-			return map[string]Compiler{}
-		}
-	}
-	return known
-}
-
-// save is best effort: without the file the compiler is asked again. It makes
-// the last folder of the path and no more, so that looking creates no prefix.
-func save(cache string, known map[string]Compiler) {
-	dir := filepath.Dir(cache)
-	if _, err := os.Stat(filepath.Dir(dir)); cache == "" || err != nil {
-		return
-	}
-	b, err := json.MarshalIndent(known, "", "  ")
-	if err != nil {
-		return
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
-		return
-	}
-	tmp := cache + ".new"
-	if os.WriteFile(tmp, b, 0o644) == nil {
-		_ = os.Rename(tmp, cache)
-	}
 }
