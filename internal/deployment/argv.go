@@ -26,19 +26,29 @@ func container(where, image string, entrypoint, command []string, env map[string
 			}
 		}
 	}
-	d := Deployment{Where: where, Argv: argv, Env: env}
-	for i, w := range argv {
-		if i > 0 && strings.HasSuffix(argv[i-1], "c") && strings.HasPrefix(argv[i-1], "-") && shellName(argv[0]) {
-			found := Shell(where, w)
-			for n := range found {
-				merged := maps.Clone(env)
-				maps.Copy(merged, found[n].Env)
-				found[n].Env = merged
-			}
-			return found
-		}
+	if found := inShell(where, argv, env); found != nil {
+		return found
 	}
-	return []Deployment{d}
+	return []Deployment{{Where: where, Argv: argv, Env: env}}
+}
+
+// inShell reads the script of sh -c (or -lc, -ec) in argv, with env below what it
+// sets itself; nil when there is none.
+func inShell(where string, argv []string, env map[string]string) []Deployment {
+	for i := 1; i < len(argv); i++ {
+		option := strings.HasPrefix(argv[i-1], "-") && strings.HasSuffix(argv[i-1], "c")
+		if !option || !shellName(argv[0]) && (i < 2 || !shellName(argv[i-2])) {
+			continue
+		}
+		found := Shell(where, argv[i])
+		for n := range found {
+			merged := maps.Clone(env)
+			maps.Copy(merged, found[n].Env)
+			found[n].Env = merged
+		}
+		return found
+	}
+	return nil
 }
 
 // fields splits a string at blanks outside quotes and fills in ${NAME:-default}

@@ -117,20 +117,11 @@ func (s *script) call(c *syntax.CallExpr) {
 func (s *script) wrapped(d *Deployment) {
 	for i, w := range d.Argv {
 		name, value, isSet := strings.Cut(w, "=")
-		switch {
-		case i > 0 && isSet && assignment.MatchString(w) && (d.Argv[0] == "env" || d.Argv[i-1] == "-e" || d.Argv[i-1] == "--env"):
+		if i > 0 && isSet && assignment.MatchString(w) && (d.Argv[0] == "env" || d.Argv[i-1] == "-e" || d.Argv[i-1] == "--env") {
 			d.Env[name] = value
-		case i > 0 && strings.HasSuffix(d.Argv[i-1], "-c") && shellName(d.Argv[0]) || i > 1 && (d.Argv[i-1] == "-c" || d.Argv[i-1] == "-lc") && shellName(d.Argv[i-2]):
-			for _, inner := range Shell(s.where, w) {
-				for k, v := range d.Env {
-					if _, ok := inner.Env[k]; !ok {
-						inner.Env[k] = v
-					}
-				}
-				s.found = append(s.found, inner)
-			}
 		}
 	}
+	s.found = append(s.found, inShell(s.where, d.Argv, d.Env)...)
 }
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
