@@ -21,9 +21,11 @@ func probeCommand() *cli.Command {
 		UsageText: "invar probe                    all levels\n" +
 			"invar probe --level 1          files only, no Python is started\n" +
 			"invar probe --require 7 --junit probe.xml\n" +
-			"invar probe cpu --full         the long sweep of level 7",
+			"invar probe cpu --full         the long sweep of level 7\n" +
+			"invar probe --root DIR         an unpacked root file system, from outside\n" +
+			"invar probe --image REF        an image, without running it; also an archive or an OCI layout",
 		ArgsUsage: "[TARGET]",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			prefixFlag(), pythonFlag(), jsonFlag(),
 			&cli.IntFlag{Name: "level", Usage: "run levels 1 to `N` (default 7)"},
 			&cli.IntFlag{Name: "require", Usage: "levels 1 to `N` must pass"},
@@ -35,7 +37,7 @@ func probeCommand() *cli.Command {
 			&cli.StringFlag{Name: "record", Usage: "also write what was found, and what the host says, to the new folder `DIR`, without names of users and hosts"},
 			cannFlag(""),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "no progress"},
-		},
+		}, outsideFlags()...),
 		Action: runProbe, BashComplete: completeTargets,
 	}
 }
@@ -57,11 +59,20 @@ func runProbe(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := probe.Run(c.Context, probe.Options{
+	o := probe.Options{
 		Prefix: s.Prefix, Python: c.String("python"), Target: c.Args().First(), Level: c.Int("level"), Require: c.Int("require"),
 		Full: c.Bool("full"), Runner: s.Runner, Env: s.Env, CANN: local(c.String("cann")), Progress: barsOnly{newProgress(c.App.ErrWriter, c.Bool("quiet"))},
-	})
-	retellChecks(c, &res)
+	}
+	var res probe.Result
+	outside := c.IsSet("root") || c.IsSet("image") || c.IsSet("platform")
+	if outside {
+		res, err = runProbeOutside(c, o)
+	} else {
+		res, err = probe.Run(c.Context, o)
+	}
+	if !outside {
+		retellChecks(c, &res)
+	}
 	if len(res.Levels) > 0 {
 		if werr := probeFiles(c, res); werr != nil {
 			return werr
@@ -91,7 +102,7 @@ func showProbe(w io.Writer, res probe.Result) {
 	if len(res.Levels) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s, generation %d, %s\n", res.Target, res.Generation, res.Python)
+	fmt.Fprintf(w, "%s, generation %d, %s%s\n", res.Target, res.Generation, res.Python, inRoot(res))
 	for _, l := range res.Levels {
 		showLevel(w, l, res.Checks)
 	}
@@ -106,6 +117,16 @@ func showProbe(w io.Writer, res probe.Result) {
 			fmt.Fprintf(w, "%s: %s\n", o.Name, o.Text)
 		}
 	}
+}
+
+func inRoot(res probe.Result) string {
+	switch {
+	case res.Image != nil:
+		return fmt.Sprintf(", in %s (%s, %.19s)", res.Image.Ref, res.Image.Platform, or(res.Image.Digest, res.Image.ID))
+	case res.Root != "":
+		return ", in " + res.Root
+	}
+	return ""
 }
 
 func showLevel(w io.Writer, l probe.Level, checks []report.Check) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/invar-ops/invar/internal/rootfs"
 )
 
 // A cacheEntry is one library of ld.so.cache.
@@ -90,14 +92,16 @@ func (l *Loader) include(from, pattern string, depth int) []string {
 	if !filepath.IsAbs(pattern) {
 		pattern = filepath.Join(filepath.Dir(from), pattern)
 	}
-	prefix := strings.TrimSuffix(filepath.Clean(l.Root), "/")
-	if l.Root == "" {
-		prefix = ""
+	var root rootfs.Root
+	if l.Root != "" {
+		var err error
+		if root, err = rootfs.Open(l.Root); err != nil {
+			return nil
+		}
 	}
-	hits, _ := filepath.Glob(prefix + pattern)
 	var out []string
-	for _, h := range hits {
-		out = append(out, l.readConf(strings.TrimPrefix(h, prefix), depth+1)...)
+	for _, h := range root.Glob(pattern) {
+		out = append(out, l.readConf(h, depth+1)...)
 	}
 	return out
 }

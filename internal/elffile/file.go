@@ -64,6 +64,12 @@ func Read(path string) (*File, error) { return open(path, true) }
 // open leaves the symbols out where nobody looks at them: libc and libstdc++
 // have thousands.
 func open(path string, symbols bool) (*File, error) {
+	// Opening a pipe would wait for a writer.
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -231,4 +237,36 @@ func (f *File) Musl() bool {
 		return strings.HasPrefix(b, "libc.musl-") || strings.HasPrefix(b, "ld-musl-") || b == "libc.so"
 	}
 	return slices.ContainsFunc(f.Needed, isMusl) || isMusl(f.Interp)
+}
+
+// maxConstants bounds what Constants reads of one section, in bytes.
+const maxConstants = 64 << 20
+
+// Constants is the content of the read-only data sections of the ELF file at
+// path: the texts of a program are there, among them names it looks up.
+func Constants(path string) (out []byte, err error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_ = f.Close()
+		if p := recover(); p != nil { // as in readFrom
+			out, err = nil, fmt.Errorf("damaged ELF file: %v", p)
+		}
+	}()
+	for _, s := range f.Sections {
+		if !strings.HasPrefix(s.Name, ".rodata") || s.Type != elf.SHT_PROGBITS {
+			continue
+		}
+		if s.Size > maxConstants {
+			return nil, fmt.Errorf("%s: section %s of %d bytes", path, s.Name, s.Size)
+		}
+		b, err := s.Data()
+		if err != nil {
+			return nil, fmt.Errorf("%s: section %s: %w", path, s.Name, err)
+		}
+		out = append(append(out, b...), 0) // so that texts of two sections stay apart
+	}
+	return out, nil
 }

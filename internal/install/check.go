@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -40,7 +41,13 @@ const hintAgain = "install it again: invar build"
 // is there with its digest, the hook names it, it is the current generation,
 // and nothing on the path of its Python comes first. It starts no Python.
 func Check(ctx context.Context, r Receipt, environ []string) (Health, error) {
-	e := (&Prefix{Dir: r.Prefix}).env(r.Python.ID)
+	return CheckIn(ctx, rootfs.Root{}, r, environ)
+}
+
+// CheckIn is Check for an installation inside root. Links are followed inside
+// the root and never out of it.
+func CheckIn(ctx context.Context, root rootfs.Root, r Receipt, environ []string) (Health, error) {
+	e := (&Prefix{Dir: r.Prefix, root: root}).env(r.Python.ID)
 	var h Health
 	cur, err := e.current()
 	if err != nil {
@@ -75,7 +82,11 @@ func (h *Health) add(f Fault) { h.Faults = append(h.Faults, f) }
 
 func (h *Health) files(ctx context.Context, e env, r Receipt) error {
 	dir := e.gen(r.Generation)
-	got, _, err := listFiles(dir)
+	host, err := e.root.Host(dir)
+	if err != nil {
+		return err
+	}
+	got, _, err := listFiles(host)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -91,12 +102,14 @@ func (h *Health) files(ctx context.Context, e env, r Receipt) error {
 			h.add(Fault{filepath.Join(dir, want.Path), "missing", "a file", "none", hintAgain})
 		case want.Link != f.Link:
 			h.add(Fault{filepath.Join(dir, want.Path), "changed", "link " + want.Link, "link " + f.Link, hintAgain})
+		case f.Link == "" && !regular(filepath.Join(host, want.Path)): // reading a pipe would never end
+			h.add(Fault{filepath.Join(dir, want.Path), "changed", "a file", "a pipe, a device or a socket", hintAgain})
 		default:
 			read = append(read, *f)
 		}
 		delete(here, want.Path)
 	}
-	if err := digests(ctx, dir, read, false); err != nil {
+	if err := digests(ctx, host, read, false); err != nil {
 		return err
 	}
 	h.compare(dir, r.Files, read)
@@ -107,6 +120,11 @@ func (h *Health) files(ctx context.Context, e env, r Receipt) error {
 	}
 	slices.Sort(h.Extra)
 	return nil
+}
+
+func regular(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode().IsRegular()
 }
 
 func (h *Health) compare(dir string, want, got []File) {
@@ -143,13 +161,17 @@ func derived(path string, files []File) bool {
 // unfinished reports whether something that was to be moved, or to come back,
 // has not yet. The hook shows that by its content.
 func (m Moved) unfinished(e env, current int) bool {
+	there := func(p string) bool {
+		_, err := e.root.Lstat(p)
+		return err == nil
+	}
 	switch {
 	case m.Kind != "aside":
 		return false
 	case m.Generation > current:
-		return exists(filepath.Join(e.dir, m.To))
+		return there(filepath.Join(e.dir, m.To))
 	}
-	return !m.Done && exists(m.From)
+	return !m.Done && there(m.From)
 }
 
 // outside looks at what lies outside the prefix.
@@ -167,8 +189,8 @@ func (h *Health) outside(e env, r Receipt, environ []string) error {
 	case HookChanged:
 		h.add(Fault{r.Hook.Path, "hook", strings.TrimSpace(r.Hook.Content), fmt.Sprintf("%.80q", content), "remove the file, then: invar build"})
 	}
-	own := func(dir string) bool { return strings.HasPrefix(dir+"/", real(e.dir)+"/") }
-	for _, f := range findForeign(r.Python.Paths, r.Python.Purelib, environ, own) {
+	own := func(dir string) bool { return strings.HasPrefix(dir+"/", e.root.Real(e.dir)+"/") }
+	for _, f := range findForeign(e.root, r.Python.Paths, r.Python.Purelib, environ, own) {
 		if f.Wins {
 			h.add(Fault{f.Path, "shadowed", "invar's " + Package + " first on sys.path", f.What + " by way of " + f.Via, "uninstall it, or move it aside: invar build --replace"})
 		}
@@ -182,7 +204,7 @@ func (h *Health) outside(e env, r Receipt, environ []string) error {
 			h.add(Fault{m.From, "unfinished", "changes outside the prefix complete", "a killed run left them half done", "any invar build, rollback or uninstall finishes them"})
 		}
 	}
-	_, err = os.Stat(r.Python.Purelib)
+	_, err = e.root.Stat(r.Python.Purelib)
 	if errors.Is(err, fs.ErrNotExist) {
 		h.add(Fault{r.Python.Purelib, "missing", "the site-packages of " + r.Python.Exe, "no such folder", "the Python is gone; invar uninstall removes what is left"})
 	}

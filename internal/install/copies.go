@@ -2,17 +2,18 @@ package install
 
 import (
 	"archive/zip"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/rootfs"
 )
 
-func isSourceTree(dir string) bool {
+func (s *search) isSourceTree(dir string) bool {
 	for _, up := range []string{dir, filepath.Dir(filepath.Clean(dir))} { // src/ layouts too
 		for _, mark := range []string{"pyproject.toml", "setup.py", ".git"} {
-			if exists(filepath.Join(up, mark)) {
+			if s.root.Exists(filepath.Join(up, mark)) {
 				return true
 			}
 		}
@@ -22,21 +23,20 @@ func isSourceTree(dir string) bool {
 
 // codeIn lists what Python could import as the package from dir. A folder
 // without __init__ is a namespace, which loses to every regular package.
-func codeIn(dir string) []string {
+func (s *search) codeIn(dir string) []string {
 	var out []string
-	if p := filepath.Join(dir, Package); isRegularPackage(p) {
+	if p := filepath.Join(dir, Package); isRegularPackage(s.root, p) {
 		out = append(out, p)
 	}
 	for _, pattern := range []string{Package + ".py", Package + ".pyc", Package + ".so", Package + ".*.so"} {
-		hits, _ := filepath.Glob(filepath.Join(dir, pattern))
-		out = append(out, hits...)
+		out = append(out, s.root.Glob(filepath.Join(dir, pattern))...)
 	}
 	return out
 }
 
-func isRegularPackage(dir string) bool {
+func isRegularPackage(root rootfs.Root, dir string) bool {
 	for _, pattern := range []string{"__init__.py", "__init__.pyc", "__init__.so", "__init__.*.so"} {
-		if hits, _ := filepath.Glob(filepath.Join(dir, pattern)); len(hits) > 0 {
+		if len(root.Glob(filepath.Join(dir, pattern))) > 0 {
 			return true
 		}
 	}
@@ -45,11 +45,9 @@ func isRegularPackage(dir string) bool {
 
 // metadataIn lists dist-info, egg-info and what belongs to them. Metadata
 // without a package is the rest of an uninstall; importlib.metadata believes it.
-func metadataIn(dir string) []string {
-	entries, _ := os.ReadDir(dir)
+func (s *search) metadataIn(dir string) []string {
 	var out []string
-	for _, e := range entries {
-		name := e.Name()
+	for _, name := range s.root.ReadDir(dir) {
 		stem, ok := "", false
 		for _, end := range []string{".dist-info", ".egg-info", ".egg-link", ".libs", ".data", ".egg"} {
 			if stem, ok = strings.CutSuffix(name, end); ok {
@@ -64,7 +62,16 @@ func metadataIn(dir string) []string {
 	return out
 }
 
-func describe(dir string, meta []python.Dist, code []string) string {
+// metadata lists the distributions of the package that are installed in dir.
+func (s *search) metadata(dir string) []python.Dist {
+	host, err := s.root.Host(dir)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(python.Dists(host), func(d python.Dist) bool { return d.Name != Dist })
+}
+
+func (s *search) describe(dir string, meta []python.Dist, code []string) string {
 	what := Package
 	if len(meta) == 0 {
 		return what + " (without metadata)"
@@ -73,9 +80,8 @@ func describe(dir string, meta []python.Dist, code []string) string {
 	if len(code) == 0 {
 		what += " (metadata only)"
 	}
-	hits, _ := filepath.Glob(filepath.Join(dir, "*.dist-info", "INSTALLER"))
-	for _, h := range hits {
-		b, err := os.ReadFile(h)
+	for _, h := range s.root.Glob(filepath.Join(dir, "*.dist-info", "INSTALLER")) {
+		b, err := s.root.ReadFile(h)
 		name, _, _ := strings.Cut(filepath.Base(filepath.Dir(h)), "-")
 		if err == nil && python.Normalize(name) == Dist {
 			what += " (installed by " + strings.TrimSpace(string(b)) + ")"
@@ -86,7 +92,11 @@ func describe(dir string, meta []python.Dist, code []string) string {
 
 // archive looks into a zip file on sys.path.
 func (s *search) archive(e entry) {
-	z, err := zip.OpenReader(e.dir)
+	host, err := s.root.Host(e.dir)
+	if err != nil {
+		return
+	}
+	z, err := zip.OpenReader(host)
 	if err != nil {
 		return
 	}

@@ -3,13 +3,12 @@ package install
 import (
 	"bufio"
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/invar-ops/invar/internal/python"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -34,6 +33,7 @@ type entry struct {
 
 // A search looks for copies of the package on the path of one Python.
 type search struct {
+	root    rootfs.Root
 	purelib string
 	own     func(dir string) bool // belongs to an invar prefix
 	seen    map[string]bool
@@ -45,8 +45,8 @@ type search struct {
 // findForeign walks sys.path as Python builds it: PYTHONPATH, then each site
 // directory with what its .pth files add, in name order. own tells folders
 // that invar's hooks name.
-func findForeign(paths []string, purelib string, environ []string, own func(string) bool) []Foreign {
-	s := &search{purelib: real(purelib), own: own, seen: map[string]bool{}}
+func findForeign(root rootfs.Root, paths []string, purelib string, environ []string, own func(string) bool) []Foreign {
+	s := &search{root: root, purelib: root.Real(purelib), own: own, seen: map[string]bool{}}
 	if s.python = run.Getenv(environ, "PYTHONPATH"); s.python != "" {
 		for dir := range strings.SplitSeq(s.python, ":") {
 			s.place(entry{dir: dir, via: "PYTHONPATH"})
@@ -58,38 +58,29 @@ func findForeign(paths []string, purelib string, environ []string, own func(stri
 	return s.found
 }
 
-func real(p string) string {
-	if r, err := filepath.EvalSymlinks(p); err == nil {
-		return r
-	}
-	abs, err := filepath.Abs(p)
-	if err != nil {
-		return p
-	}
-	return abs
-}
+func real(p string) string { return rootfs.Root{}.Real(p) }
 
 // site looks at a site directory, then follows its .pth files.
 func (s *search) site(dir string) {
-	if s.seen[real(dir)] {
+	if s.seen[s.root.Real(dir)] {
 		return
 	}
 	s.place(entry{dir: dir, via: "site-packages", late: s.late})
-	names, _ := filepath.Glob(filepath.Join(dir, "*.pth")) // sorted, as in site.py
+	names := s.root.Glob(filepath.Join(dir, "*.pth")) // sorted, as in site.py
 	for _, pth := range names {
 		if filepath.Base(pth) == HookName {
-			if real(dir) == s.purelib {
+			if s.root.Real(dir) == s.purelib {
 				s.late = true
 			}
 			continue
 		}
 		// Where the hook is not there yet, it will come between its neighbours.
-		if real(dir) == s.purelib && filepath.Base(pth) > HookName {
+		if s.root.Real(dir) == s.purelib && filepath.Base(pth) > HookName {
 			s.late = true
 		}
 		s.follow(dir, pth)
 	}
-	if real(dir) == s.purelib {
+	if s.root.Real(dir) == s.purelib {
 		s.late = true
 	}
 }
@@ -97,7 +88,7 @@ func (s *search) site(dir string) {
 // follow reads one .pth file as site.py does: lines that start with "import "
 // are code, others name a folder.
 func (s *search) follow(dir, pth string) {
-	b, err := os.ReadFile(pth)
+	b, err := s.root.ReadFile(pth)
 	if err != nil {
 		return
 	}
@@ -130,7 +121,7 @@ func (s *search) code(dir, pth, line string) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		file := filepath.Join(dir, name+".py")
-		b, err := os.ReadFile(file)
+		b, err := s.root.ReadFile(file)
 		if err == nil && (quoted.Match(b) || (strings.Contains(name, Package) && strings.Contains(name, "editable"))) {
 			hit, parts = true, append(parts, file)
 		}
@@ -143,27 +134,22 @@ func (s *search) code(dir, pth, line string) {
 
 // place looks for the package in one entry of sys.path.
 func (s *search) place(e entry) {
-	r := real(e.dir)
+	r := s.root.Real(e.dir)
 	if s.seen[r] || s.own(r) {
 		return
 	}
 	s.seen[r] = true
-	if st, err := os.Stat(r); err == nil && st.Mode().IsRegular() {
+	if s.root.IsFile(r) {
 		s.archive(e)
 		return
 	}
-	var meta []python.Dist
-	for _, d := range python.Dists(e.dir) {
-		if d.Name == Dist {
-			meta = append(meta, d)
-		}
-	}
-	code := codeIn(e.dir)
-	side := metadataIn(e.dir)
+	meta := s.metadata(e.dir)
+	code := s.codeIn(e.dir)
+	side := s.metadataIn(e.dir)
 	if len(code) == 0 && len(side) == 0 {
 		return
 	}
-	f := Foreign{Path: e.dir, Via: e.via, Wins: !e.late, Parts: slices.Concat(code, side), What: describe(e.dir, meta, code)}
+	f := Foreign{Path: e.dir, Via: e.via, Wins: !e.late, Parts: slices.Concat(code, side), What: s.describe(e.dir, meta, code)}
 	if len(code) > 0 {
 		f.Path = code[0]
 	} else {

@@ -3,7 +3,6 @@ package install
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -48,7 +47,7 @@ func (e env) ownHook(content string) bool {
 // readHook says what the hook at path is: its content, its state as seen from
 // e, and the prefix that it belongs to.
 func (e env) readHook(path string) (content, state, prefix string, err error) {
-	b, err := os.ReadFile(path)
+	b, err := e.root.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", HookMissing, "", nil
 	}

@@ -29,6 +29,7 @@ import (
 	"strings"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/store"
 )
 
@@ -45,6 +46,7 @@ const HookName = "invar.pth"
 // A Prefix is one home of invar.
 type Prefix struct {
 	Dir  string
+	root rootfs.Root // of the machine or image that Dir is in
 	lock *store.Lock
 }
 
@@ -60,9 +62,22 @@ func Open(dir string) (*Prefix, error) {
 	return &Prefix{Dir: abs}, nil
 }
 
+// OpenIn names the prefix dir inside root, an unpacked image or another
+// machine's root. Such a prefix can be read, and never changed.
+func OpenIn(root rootfs.Root, dir string) (*Prefix, error) {
+	p, err := Open(dir)
+	if err == nil {
+		p.root = root
+	}
+	return p, err
+}
+
 // Lock takes the prefix for this process until Unlock. Functions that change
 // the prefix take the lock themselves, and wait for it, when it is not held.
 func (p *Prefix) Lock(ctx context.Context, o store.LockOptions) error {
+	if !p.root.Live() {
+		return fmt.Errorf("%s lies in another root: it can be read only", p.Dir)
+	}
 	if p.lock != nil {
 		return nil
 	}
@@ -124,16 +139,21 @@ func (p *Prefix) hold(ctx context.Context) (func(), error) {
 
 // An env is the part of a prefix that belongs to one Python.
 type env struct {
-	id  string
-	dir string // <prefix>/env/<id>
+	id   string
+	dir  string // <prefix>/env/<id>
+	root rootfs.Root
 }
 
-func (p *Prefix) env(id string) env { return env{id, filepath.Join(p.Dir, "env", id)} }
+func (p *Prefix) env(id string) env { return env{id, filepath.Join(p.Dir, "env", id), p.root} }
 
 // IDs lists the Pythons that this prefix serves or has to clean up for. A
 // folder in which an uninstall left files of others is none.
 func (p *Prefix) IDs() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(p.Dir, "env"))
+	dir, err := p.root.Host(filepath.Join(p.Dir, "env"))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -147,11 +167,12 @@ func (p *Prefix) IDs() ([]string, error) {
 }
 
 func (e env) known() bool {
-	if exists(e.statePath()) || exists(e.currentLink()) {
-		return true
+	for _, p := range []string{e.statePath(), e.currentLink()} {
+		if _, err := e.root.Lstat(p); err == nil {
+			return true
+		}
 	}
-	receipts, _ := filepath.Glob(filepath.Join(e.dir, "gen", "*", "receipt.json"))
-	return len(receipts) > 0
+	return len(e.root.Glob(filepath.Join(e.dir, "gen", "*", "receipt.json"))) > 0
 }
 
 func (e env) gen(n int) string         { return filepath.Join(e.dir, "gen", strconv.Itoa(n)) }
@@ -161,7 +182,7 @@ func (e env) hookLine() string         { return filepath.Join(e.dir, "current", 
 
 // current is the number of the current generation, 0 when there is none.
 func (e env) current() (int, error) {
-	to, err := os.Readlink(e.currentLink())
+	to, err := e.root.Readlink(e.currentLink())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -201,7 +222,11 @@ func (e env) setCurrent(n int) error {
 
 // generations lists the numbers of the generation folders, oldest first.
 func (e env) generations() ([]int, error) {
-	entries, err := os.ReadDir(filepath.Join(e.dir, "gen"))
+	dir, err := e.root.Host(filepath.Join(e.dir, "gen"))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

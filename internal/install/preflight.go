@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -167,7 +168,7 @@ func takenHook(path, content, state, prefix string) report.Requirement {
 func (tx *Tx) checkForeign(f *preflight) ([]report.Requirement, error) {
 	own := func(dir string) bool { return strings.HasPrefix(dir+"/", real(tx.e.dir)+"/") }
 	var unmet []report.Requirement
-	for _, c := range findForeign(tx.siteDirs(), tx.req.Python.Purelib, tx.req.Env, own) {
+	for _, c := range findForeign(rootfs.Root{}, tx.siteDirs(), tx.req.Python.Purelib, tx.req.Env, own) {
 		switch {
 		case !c.Wins:
 		case !tx.req.Replace:

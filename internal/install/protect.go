@@ -2,7 +2,6 @@ package install
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/run"
@@ -15,14 +14,14 @@ import (
 func (s *search) protect(f *Foreign, e entry) {
 	switch {
 	case e.pth != "":
-		b, _ := os.ReadFile(e.pth)
+		b, _ := s.root.ReadFile(e.pth)
 		f.Parts = []string{e.pth}
 		if entriesOf(string(b)) > 1 {
 			f.Stuck = fmt.Sprintf("%s names other folders too; take line %d out of it: sed -i.bak %dd %s", e.pth, e.line, e.line, run.Quote(e.pth))
 		}
-	case e.via == "PYTHONPATH" && isSourceTree(e.dir):
+	case e.via == "PYTHONPATH" && s.isSourceTree(e.dir):
 		f.Stuck = fmt.Sprintf("%s is a source tree; take it out, here and where the package is imported: %s", e.dir, s.without(e.dir))
-	case e.via == "PYTHONPATH" && !isDir(e.dir):
+	case e.via == "PYTHONPATH" && !s.root.IsDir(e.dir):
 		f.Stuck = fmt.Sprintf("%s may hold other packages too; take it out, here and where the package is imported: %s", e.dir, s.without(e.dir))
 	}
 }
@@ -31,7 +30,7 @@ func (s *search) protect(f *Foreign, e entry) {
 func (s *search) without(dir string) string {
 	var left []string
 	for d := range strings.SplitSeq(s.python, ":") {
-		if d != "" && real(d) != real(dir) {
+		if d != "" && s.root.Real(d) != s.root.Real(dir) {
 			left = append(left, d)
 		}
 	}
@@ -49,9 +48,4 @@ func entriesOf(pth string) (n int) {
 		}
 	}
 	return n
-}
-
-func isDir(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
 }

@@ -139,7 +139,7 @@ func (r Receipt) Site() string { return filepath.Join(r.Current(), "site") }
 func (r Receipt) Ops() string { return filepath.Join(r.Current(), "ops", r.Target) }
 
 func (e env) readReceipt(n int) (Receipt, error) {
-	b, err := os.ReadFile(e.receiptPath(n))
+	b, err := e.root.ReadFile(e.receiptPath(n))
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -46,7 +46,7 @@ func (e env) statePath() string { return filepath.Join(e.dir, "state.json") }
 // from the generations and their receipts: numbers stay unique and what was
 // moved aside is not forgotten.
 func (e env) readState() (state, error) {
-	b, err := os.ReadFile(e.statePath())
+	b, err := e.root.ReadFile(e.statePath())
 	if err == nil {
 		var s state
 		if derr := store.DecodeJSON(b, &s); derr == nil && s.Schema == stateSchema {

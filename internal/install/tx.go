@@ -10,6 +10,7 @@ import (
 
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/runpkg"
 	"github.com/invar-ops/invar/internal/store"
 	"github.com/invar-ops/invar/internal/wheel"
@@ -169,7 +170,7 @@ func (tx *Tx) InstallWheel(ctx context.Context, path string) error {
 	if _, err := w.Extract(ctx, tx.SiteDir()); err != nil {
 		return store.Explain(err, "prefix "+tx.p.Dir)
 	}
-	if !isRegularPackage(filepath.Join(tx.SiteDir(), Package)) {
+	if !isRegularPackage(rootfs.Root{}, filepath.Join(tx.SiteDir(), Package)) {
 		return report.Problemf(report.Failed, "%s does not hold the package %s", filepath.Base(path), Package).
 			WithWant(Package+"/__init__.py", "none")
 	}

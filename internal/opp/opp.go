@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/invar-ops/invar/internal/elffile"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -30,6 +31,9 @@ type Env struct {
 	LibraryPath string // LD_LIBRARY_PATH when the process starts; a later change counts for nothing
 	Dir         string // working directory, for relative entries; empty is this process's
 	UID         int    // user of the process: torch_npu passes over files of others
+
+	Root rootfs.Root // of the machine or image that these paths are in
+	Arch string      // of the process, as uname -m; empty is this machine's
 }
 
 // FromEnviron takes the Env of a process of this user with these variables.
@@ -105,7 +109,7 @@ func (e Env) custom(entry string) Candidate {
 		dir = filepath.Join(e.Dir, entry)
 	}
 	found := e.open(c, dir)
-	if _, err := os.Stat(filepath.Join(dir, "config.ini")); err == nil && found.file == nil {
+	if e.Root.Exists(filepath.Join(dir, "config.ini")) && found.file == nil {
 		found.Problem = "it is the folder of all vendors; it must name one of them: " + filepath.Join(entry, "VENDOR")
 	}
 	return found
@@ -114,7 +118,7 @@ func (e Env) custom(entry string) Candidate {
 // listed are the vendors of config.ini.
 func (e Env) listed() []Candidate {
 	vendors := filepath.Join(e.Opp, "vendors")
-	b, err := os.ReadFile(filepath.Join(vendors, "config.ini"))
+	b, err := e.Root.ReadFile(filepath.Join(vendors, "config.ini"))
 	if err != nil {
 		return nil
 	}
@@ -125,7 +129,7 @@ func (e Env) listed() []Candidate {
 			continue // an empty name is no folder: nothing is looked at
 		}
 		if trimmed := strings.TrimSpace(name); trimmed != name {
-			if _, err := os.Stat(filepath.Join(vendors, trimmed)); err == nil {
+			if e.Root.Exists(filepath.Join(vendors, trimmed)) {
 				c.Problem = fmt.Sprintf("blanks and carriage returns belong to the name: %q is not %q", name, trimmed)
 				out = append(out, c)
 				continue
@@ -140,10 +144,10 @@ func (e Env) listed() []Candidate {
 func (e Env) open(c Candidate, dir string) Candidate {
 	path := filepath.Join(dir, Library)
 	c.Path = path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		c.Path = real
+	if _, err := e.Root.Stat(path); err == nil {
+		c.Path = e.Root.Real(path)
 	} else if c.Problem == "" {
-		c.Problem = plain(err, path)
+		c.Problem = e.plain(err, path)
 	}
 	if c.Problem != "" {
 		return c
@@ -152,8 +156,8 @@ func (e Env) open(c Candidate, dir string) Candidate {
 	return c
 }
 
-func plain(err error, path string) string {
-	if _, statErr := os.Lstat(path); statErr == nil {
+func (e Env) plain(err error, path string) string {
+	if _, statErr := e.Root.Lstat(path); statErr == nil {
 		return "a link that leads nowhere"
 	}
 	if pe, ok := err.(*fs.PathError); ok { //nolint:errorlint // the innermost name is what helps
@@ -164,14 +168,23 @@ func plain(err error, path string) string {
 
 // loadable says why dlopen, or torch_npu's own check before it, refuses path.
 func (e Env) loadable(path string) (*elffile.File, string) {
-	f, err := elffile.Read(path)
+	host, err := e.Root.Host(path)
 	if err != nil {
 		return nil, err.Error()
 	}
-	if f.Arch != hostArch() {
-		return nil, "it is for " + f.Arch + ", this is " + hostArch()
+	f, err := elffile.Read(host)
+	if err != nil {
+		return nil, err.Error()
 	}
-	for _, l := range elffile.NewLoader("", e.LibraryPath).Tree(f) {
+	f.Path = path
+	arch := e.Arch
+	if arch == "" {
+		arch = hostArch()
+	}
+	if f.Arch != arch {
+		return nil, "it is for " + f.Arch + ", this is " + arch
+	}
+	for _, l := range elffile.NewLoader(e.Root.Dir(), e.LibraryPath).Tree(f) {
 		if l.Path == "" {
 			text := l.Name + ", which " + l.From + " needs, is not found by LD_LIBRARY_PATH"
 			if l.Reason != "" {
@@ -180,7 +193,7 @@ func (e Env) loadable(path string) (*elffile.File, string) {
 			return nil, text
 		}
 	}
-	info, err := os.Stat(path)
+	info, err := os.Stat(host)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -198,7 +211,7 @@ func (e Env) builtin() Candidate {
 		if dir == "" {
 			continue
 		}
-		if _, err := os.Stat(path); err != nil {
+		if !e.Root.Exists(path) {
 			continue
 		}
 		c.Path = path

@@ -80,8 +80,8 @@ func before(release, since string) bool {
 // nothing over from CANN.
 func (p *prober) npuFiles() []report.Check {
 	var own, builtin opp.Candidate
-	for _, c := range opp.FromEnviron(p.Env).Candidates() {
-		if sameFile(c.Path, p.vendorLibrary()) && own.Path == "" {
+	for _, c := range p.lookup().Candidates() {
+		if p.same(c.Path, p.vendorLibrary()) && own.Path == "" {
 			own = c
 		}
 		if c.Via == "CANN" {
@@ -117,11 +117,18 @@ func (p *prober) npuFiles() []report.Check {
 	return []report.Check{c, d}
 }
 
+// lookup is what the lookup of a function depends on in the probed process.
+func (p *prober) lookup() opp.Env {
+	e := opp.FromEnviron(p.Env)
+	e.Root, e.Arch = p.Root, p.arch()
+	return e
+}
+
 // npuWiring is level 4: the lookup ends in this installation for every function,
 // in the process itself and in one that vllm-ascend has prepared, and the loader
 // takes the library.
 func (p *prober) npuWiring() []report.Check {
-	env := opp.FromEnviron(p.Env)
+	env := p.lookup()
 	out := []report.Check{p.opens(), p.wins("lookup", env)}
 	if own := p.vllmVendor(); own != "" {
 		out = append(out, p.wins("lookup in vllm-ascend's workers", env.Prepend(own)))
@@ -147,7 +154,7 @@ func (p *prober) wins(name string, env opp.Env) report.Check {
 			switch {
 			case found.Library == "":
 				lost = append(lost, found.Name+": nowhere")
-			case !sameFile(found.Library, p.vendorLibrary()):
+			case !p.same(found.Library, p.vendorLibrary()):
 				lost = append(lost, found.Name+": "+found.Library+" ("+found.Via+")")
 			}
 			for _, s := range found.Shadowed {

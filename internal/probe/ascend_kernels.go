@@ -3,7 +3,6 @@ package probe
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,9 +35,9 @@ func (p *prober) npuKernels() ([]report.Check, error) {
 
 func (p *prober) kernelsFor(dir string, socs []string) report.Check {
 	want := "configurations and objects for " + strings.Join(socs, " or ")
-	i := slices.IndexFunc(socs, func(s string) bool { return exists(filepath.Join(dir, "config", s)) })
+	i := slices.IndexFunc(socs, func(s string) bool { return p.Root.Exists(filepath.Join(dir, "config", s)) })
 	if i < 0 {
-		have, _ := filepath.Glob(filepath.Join(dir, "config", "*"))
+		have := p.Root.Glob(filepath.Join(dir, "config", "*"))
 		for n := range have {
 			have[n] = filepath.Base(have[n])
 		}
@@ -46,11 +45,11 @@ func (p *prober) kernelsFor(dir string, socs []string) report.Check {
 		c.Hint = "the run package is for another SoC; torch_npu does not check that, and the operators fail when they run"
 		return c
 	}
-	configs, _ := filepath.Glob(filepath.Join(dir, "config", socs[i], "*.json"))
+	configs := p.Root.Glob(filepath.Join(dir, "config", socs[i], "*.json"))
 	var wrong []string
 	objects := 0
 	for _, path := range configs {
-		n, text := readKernels(dir, path)
+		n, text := p.readKernels(dir, path)
 		objects += n
 		if text != "" {
 			wrong = append(wrong, p.within(path)+": "+text)
@@ -66,8 +65,8 @@ func (p *prober) kernelsFor(dir string, socs []string) report.Check {
 
 // readKernels counts the objects that a configuration names and says what is
 // wrong with one. Objects are ELF files for a machine that is no CPU.
-func readKernels(dir, path string) (int, string) {
-	b, err := os.ReadFile(path)
+func (p *prober) readKernels(dir, path string) (int, string) {
+	b, err := p.Root.ReadFile(path)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -87,7 +86,7 @@ func readKernels(dir, path string) (int, string) {
 			return n, fmt.Sprintf("%q leads out of the package", rel)
 		}
 		object := strings.TrimSuffix(filepath.Join(dir, rel), ".json") + ".o"
-		switch f, err := os.Open(object); {
+		switch f, err := p.Root.Open(object); {
 		case err != nil:
 			return n, "no " + filepath.Base(object)
 		default:
@@ -110,7 +109,7 @@ func (p *prober) defects(s pins.Sources) report.Check {
 	for _, k := range s.RepairsOf(r.Version) {
 		at := strings.NewReplacer("{vendor}", r.Vendor).Replace(k.Link)
 		root := filepath.Dir(filepath.Dir(p.receipt.VendorDir()))
-		if !exists(filepath.Join(root, at)) && repairable(root, at, k.To) {
+		if !p.there(filepath.Join(root, at)) && p.repairable(root, at, k.To) {
 			left = append(left, at+" is missing: "+k.Why)
 		}
 	}
@@ -121,11 +120,11 @@ func (p *prober) defects(s pins.Sources) report.Check {
 
 // repairable reports whether what the link would lead to is there: a release
 // that was put right has neither.
-func repairable(root, link, to string) bool {
+func (p *prober) repairable(root, link, to string) bool {
 	if strings.HasPrefix(to, "{") {
 		return true
 	}
-	return exists(filepath.Join(root, filepath.Dir(link), to))
+	return p.there(filepath.Join(root, filepath.Dir(link), to))
 }
 
 // compiledWith compares the CANN in version.info with that of the installation.

@@ -11,7 +11,9 @@ import (
 )
 
 // Locate finds the receipt of the installation that o means.
-func Locate(ctx context.Context, o Options) (install.Receipt, error) { return locate(ctx, o) }
+func Locate(ctx context.Context, o Options) (install.Receipt, error) {
+	return (&prober{Options: o}).locate(ctx)
+}
 
 // Ask starts the embedded scripts once in o.Python with one request and decodes
 // the answer. A process that gives none is a Problem with the end of what it said.

@@ -80,7 +80,7 @@ func (b Baseline) Drifts(now Baseline) []Drift {
 	add("torch", b.Torch, now.Torch)
 	add("run package", b.RunPackage.Name+" "+b.RunPackage.SHA256, now.RunPackage.Name+" "+now.RunPackage.SHA256)
 	add("wheel", b.Wheel.Name+" "+b.Wheel.SHA256, now.Wheel.Name+" "+now.Wheel.SHA256)
-	for level := 1; level <= Deepest; level++ {
+	for level := OfImage; level <= Deepest; level++ {
 		want, recorded := b.Levels[level]
 		if !recorded {
 			continue

@@ -24,7 +24,7 @@ var groups = []struct {
 
 // files is level 1: what lies on disk, without starting anything.
 func (p *prober) files(ctx context.Context) ([]report.Check, error) {
-	h, err := install.Check(ctx, p.receipt, p.Env)
+	h, err := install.CheckIn(ctx, p.Root, p.receipt, p.Env)
 	if err != nil {
 		return nil, err
 	}

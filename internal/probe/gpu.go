@@ -82,13 +82,9 @@ func (p *prober) gpuKernels(ctx context.Context) ([]report.Check, error) {
 	if p.target.CUDA == nil {
 		return nil, nil
 	}
-	libs, err := fatbin.InLibrary(p.gpuLibrary())
+	images, err := p.gpuImages()
 	if err != nil {
 		return []report.Check{check(Kernels, "GPU code", false, "fatbins in "+p.within(p.gpuLibrary()), err.Error())}, nil
-	}
-	var images []fatbin.Image
-	for _, l := range libs {
-		images = append(images, l...)
 	}
 	was, reason, err := p.proved(ctx)
 	if err != nil {
@@ -108,6 +104,16 @@ func (p *prober) gpuKernels(ctx context.Context) ([]report.Check, error) {
 		return nil, err
 	}
 	return append(out, p.runsHere(was, state)), nil
+}
+
+// gpuImages is the GPU code in the installed library.
+func (p *prober) gpuImages() ([]fatbin.Image, error) {
+	host, err := p.Root.Host(p.gpuLibrary())
+	if err != nil {
+		return nil, err
+	}
+	libs, err := fatbin.InLibrary(host)
+	return slices.Concat(libs...), err
 }
 
 // proved reads the proof out of the run package in the store.

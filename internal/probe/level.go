@@ -11,6 +11,7 @@ import (
 
 // Levels of a probe, shallow to deep.
 const (
+	OfImage    = 0 // what an image says of itself; no level of an installation
 	Files      = 1 // what lies on disk, without Python
 	Import     = 2 // a fresh process imports the package
 	Operators  = 3 // every expected operator resolves
@@ -85,7 +86,9 @@ func skipped(level int, name, reason string) report.Check {
 }
 
 // blocked says which earlier level keeps level from meaning anything.
-func blocked(level int, done []Level) string {
+func blocked(level int, done []Level) string { return blockedBy(needs, level, done) }
+
+func blockedBy(needs map[int][]int, level int, done []Level) string {
 	for _, need := range needs[level] {
 		i := slices.IndexFunc(done, func(l Level) bool { return l.Level == need })
 		if i < 0 || done[i].Status == report.Pass {
@@ -105,6 +108,9 @@ func blocked(level int, done []Level) string {
 func proved(done []Level) int {
 	n := 0
 	for _, l := range done {
+		if l.Level == OfImage {
+			continue
+		}
 		if l.Level != n+1 || l.Status != report.Pass {
 			break
 		}

@@ -15,12 +15,11 @@ import (
 // libraries checks every shared library of the generation as the loader would:
 // architecture, needed libraries, symbol versions of those.
 func (p *prober) libraries() ([]report.Check, error) {
-	loader := elffile.NewLoader("", run.Getenv(p.Env, "LD_LIBRARY_PATH"))
+	loader := elffile.NewLoader(p.Root.Dir(), run.Getenv(p.Env, "LD_LIBRARY_PATH"))
 	// Python imports torch before it opens the extension, so torch's libraries
 	// are in the process by their names.
 	for _, dir := range p.receipt.Python.Paths {
-		torch, _ := filepath.Glob(filepath.Join(dir, "torch*", "lib", "*.so*")) // torch_npu too
-		for _, path := range torch {
+		for _, path := range p.Root.Glob(filepath.Join(dir, "torch*", "lib", "*.so*")) { // torch_npu too
 			loader.Loaded[filepath.Base(path)] = path
 		}
 	}
@@ -39,14 +38,14 @@ func (p *prober) libraries() ([]report.Check, error) {
 
 func (p *prober) library(loader *elffile.Loader, path string) report.Check {
 	name := "library " + filepath.Base(path)
-	want := "loadable on this " + arch() + " host"
-	f, err := elffile.Read(path)
+	want := "loadable on this " + p.arch() + " host"
+	f, err := p.readELF(path)
 	if err != nil {
 		c := check(Files, name, false, want, err.Error())
 		c.Hint = "install it again: invar build"
 		return c
 	}
-	if f.Arch != arch() {
+	if f.Arch != p.arch() {
 		c := check(Files, name, false, want, p.within(path)+" is for "+f.Arch)
 		c.Hint = "a bundle of another architecture is installed: build on this host"
 		return c
@@ -58,13 +57,26 @@ func (p *prober) library(loader *elffile.Loader, path string) report.Check {
 			wrong = append(wrong, fmt.Sprintf("%s, which %s needs, is not found%s", l.Name, p.within(l.From), because(l.Reason)))
 		}
 	}
-	wrong = append(wrong, tooNew(f, links)...)
+	wrong = append(wrong, p.tooNew(f, links)...)
 	if len(wrong) > 0 {
 		c := check(Files, name, false, want, strings.Join(wrong, "; "))
 		c.Hint = "build on this host, or on one with an older C library; libraries are looked for as ld.so(8) says"
 		return c
 	}
 	return check(Files, name, true, want, fmt.Sprintf("%d needed libraries found%s", len(links), newest(f)))
+}
+
+// readELF reads a library of the installation by its path in the root.
+func (p *prober) readELF(path string) (*elffile.File, error) {
+	host, err := p.Root.Host(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := elffile.Read(host)
+	if err == nil {
+		f.Path = path
+	}
+	return f, err
 }
 
 func because(reason string) string {
@@ -76,7 +88,7 @@ func because(reason string) string {
 
 // tooNew lists the symbol versions that f needs and the libraries found do not
 // have: GLIBC and GLIBCXX of a newer system.
-func tooNew(f *elffile.File, links []elffile.Link) []string {
+func (p *prober) tooNew(f *elffile.File, links []elffile.Link) []string {
 	var out []string
 	have := map[string][]string{}
 	for _, v := range f.Wants {
@@ -86,7 +98,7 @@ func tooNew(f *elffile.File, links []elffile.Link) []string {
 		}
 		path := links[i].Path
 		if _, ok := have[path]; !ok {
-			have[path] = defined(path)
+			have[path] = p.defined(path)
 		}
 		if !slices.Contains(have[path], v.Name) {
 			out = append(out, fmt.Sprintf("%s is not in %s", v.Name, path))
@@ -96,8 +108,12 @@ func tooNew(f *elffile.File, links []elffile.Link) []string {
 }
 
 // defined lists the versions that a library defines; a version may have no symbol.
-func defined(path string) []string {
-	f, err := elf.Open(path)
+func (p *prober) defined(path string) []string {
+	host, err := p.Root.Host(path)
+	if err != nil {
+		return nil
+	}
+	f, err := elf.Open(host)
 	if err != nil {
 		return nil
 	}

@@ -15,8 +15,15 @@ import (
 )
 
 // locate finds the receipt of the installation that is meant.
-func locate(ctx context.Context, o Options) (install.Receipt, error) {
-	prefix, err := install.Open(o.Prefix)
+func (p *prober) locate(ctx context.Context) (install.Receipt, error) {
+	if p.outside() && p.Prefix == "" {
+		var err error
+		if p.Prefix, err = p.findPrefix(ctx); err != nil {
+			return install.Receipt{}, err
+		}
+	}
+	o := p.Options
+	prefix, err := install.OpenIn(o.Root, o.Prefix)
 	if err != nil {
 		return install.Receipt{}, err
 	}
@@ -62,6 +69,11 @@ func environment(ctx context.Context, prefix *install.Prefix, o Options) (string
 	}
 	if id, ok, err := prefix.Match(name); ok || err != nil {
 		return id, err
+	}
+	if !o.Root.Live() {
+		ids, _ := installed(prefix)
+		return "", report.Problemf(report.CheckFailed, "nothing is installed for %s in %s", name, prefix.Dir).
+			WithWant(name, firstNonEmpty(strings.Join(ids, ", "), "no Python")).WithHint("name a Python by its path in the root, or by its id")
 	}
 	py, _, err := python.Find(ctx, python.Options{Exe: name, Env: o.Env, Home: o.Prefix, Runner: o.Runner})
 	if err != nil {

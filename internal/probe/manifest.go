@@ -29,7 +29,14 @@ func (p *prober) storedManifest(ctx context.Context) (*runpkg.Manifest, report.C
 	const name, want = "manifest of the run package", "operators and levels of the loaded library"
 	r := p.receipt.RunPackage
 	path := store.At(p.receipt.Prefix).Path(r.SHA256)
-	sum, _, err := store.Digest(ctx, path)
+	host, err := p.Root.Host(path)
+	if err != nil {
+		return nil, report.Check{}, err
+	}
+	if st, err := p.Root.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, check(Kernels, name, false, "a file", path+" is none"), nil
+	}
+	sum, _, err := store.Digest(ctx, host)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, skipped(Kernels, name, r.Name+" is not in the store any more"), nil
@@ -42,7 +49,7 @@ func (p *prober) storedManifest(ctx context.Context) (*runpkg.Manifest, report.C
 		c.Hint = "the store is damaged: invar build --force makes the package again"
 		return nil, c, nil
 	}
-	pkg, err := runpkg.Open(path)
+	pkg, err := runpkg.Open(host)
 	if err != nil {
 		return nil, check(Kernels, name, false, want, err.Error()), nil
 	}

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/invar-ops/invar/internal/imagefs"
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/released"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 	"github.com/invar-ops/invar/internal/target"
 )
@@ -30,14 +32,23 @@ type Options struct {
 	Env      []string // of the probed process, as the user has it
 	CANN     string   // another CANN than that of the build; "" is that one
 	Progress report.Progress
+
+	// Root is where the installation lies, as seen from this machine. In another
+	// root than this machine's nothing is started: see outside.go. Env is then
+	// that of a process in that root, and an empty Prefix is looked for.
+	Root rootfs.Root
+	// Image is what Root was unpacked from, nil for a plain root.
+	Image *imagefs.Image
 }
 
 // A Result is what a probe found. Checks hold every question and answer.
 type Result struct {
 	Target       string         `json:"target"`
+	Root         string         `json:"root,omitempty"` // that Prefix and Python are paths in, when it is not this machine's
 	Prefix       string         `json:"prefix"`
 	Python       string         `json:"python"`
 	Generation   int            `json:"generation"`
+	Image        *imagefs.Image `json:"image,omitempty"`     // that was unpacked and looked at
 	Asked        int            `json:"asked"`               // deepest level that was asked for
 	Proved       int            `json:"proved"`              // levels 1 to Proved all passed
 	Simulated    string         `json:"simulated,omitempty"` // the device of levels 6 and 7 is none; they say nothing about hardware
@@ -76,7 +87,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
-	r, err := locate(ctx, o)
+	p := &prober{Options: o}
+	r, err := p.locate(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,13 +96,17 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	env, err := released.Of(ctx, o.Runner, r, o.CANN, o.Env)
-	if err != nil {
+	p.receipt, p.target = r, t
+	if err := p.environ(ctx); err != nil {
 		return Result{}, err
 	}
-	o.Env = env.Apply(o.Env, r)
-	p := &prober{Options: o, receipt: r, target: t}
-	res := Result{Target: r.Target, Prefix: o.Prefix, Python: r.Python.Exe, Generation: r.Generation, Asked: o.Level}
+	res := Result{Target: r.Target, Prefix: p.Prefix, Python: r.Python.Exe, Generation: r.Generation, Asked: o.Level}
+	if p.outside() {
+		res.Root, res.Image, p.machine = o.Root.Dir(), o.Image, p.archOfRoot()
+	}
+	if o.Image != nil {
+		res.Root = "" // a temporary folder
+	}
 	if err := p.levels(ctx, &res); err != nil {
 		return res, err
 	}
@@ -110,6 +126,7 @@ type prober struct {
 	Options
 	receipt install.Receipt
 	target  target.Target
+	machine string // architecture of another root
 
 	session   *session            // Python processes, once level 2 was reached
 	measuring *measurement        // their process for levels 6 and 7
@@ -132,6 +149,13 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 		Files: p.files, Import: p.importing, Operators: p.operators, Wiring: p.wiring,
 		Kernels: p.kernels, Numbers: p.numbers, Invariance: p.invariance,
 	}
+	if p.outside() {
+		run[Files], run[Wiring], run[Kernels] = p.filesOutside, p.wiringOutside, p.kernelsOutside
+	}
+	if p.Image != nil {
+		checks := p.image()
+		res.Checks, res.Levels = checks, append(res.Levels, judge(OfImage, "image", checks, 0))
+	}
 	for level := 1; level <= p.Level; level++ {
 		began, name := time.Now(), p.name(level)
 		if level != Numbers {
@@ -151,6 +175,9 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 				return err
 			}
 		}
+		if p.outside() {
+			insideRoot(checks)
+		}
 		l := judge(level, name, checks, p.took(level, time.Since(began)))
 		res.Checks, res.Levels = append(res.Checks, checks...), append(res.Levels, l)
 		finish(p.begin(level), l)
@@ -159,8 +186,24 @@ func (p *prober) levels(ctx context.Context, res *Result) error {
 	return nil
 }
 
+// environ makes Env that of a process with this installation.
+func (p *prober) environ(ctx context.Context) error {
+	of := func() (released.Environment, error) { return released.Of(ctx, p.Runner, p.receipt, p.CANN, p.Env) }
+	if p.outside() {
+		of = func() (released.Environment, error) { return released.In(p.Root, p.receipt, p.CANN, p.Env) }
+	}
+	env, err := of()
+	if err == nil {
+		p.Env = env.Apply(p.Env, p.receipt)
+	}
+	return err
+}
+
 // cannot says why level is not run: an earlier level, or the host.
 func (p *prober) cannot(ctx context.Context, level int, done []Level) (string, error) {
+	if p.outside() {
+		return cannotOutside(level, done), nil
+	}
 	if reason := blocked(level, done); reason != "" {
 		return reason, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,11 +19,11 @@ import (
 func (p *prober) record() report.Check {
 	const name, want = "RECORD", "the files of the wheel, each with size and sha256"
 	site := filepath.Join(p.receipt.Dir(), "site")
-	found, _ := filepath.Glob(filepath.Join(site, "*.dist-info", "RECORD"))
+	found := p.Root.Glob(filepath.Join(site, "*.dist-info", "RECORD"))
 	if len(found) != 1 {
 		return check(Files, name, false, "one dist-info/RECORD in "+site, fmt.Sprint(len(found)))
 	}
-	b, err := os.ReadFile(found[0])
+	b, err := p.Root.ReadFile(found[0])
 	if err != nil {
 		return check(Files, name, false, want, err.Error())
 	}
@@ -35,7 +34,7 @@ func (p *prober) record() report.Check {
 	var wrong, listed []string
 	for _, e := range entries {
 		listed = append(listed, e.Path)
-		if text := compareEntry(site, e); text != "" {
+		if text := p.compareEntry(site, e); text != "" {
 			wrong = append(wrong, text)
 		}
 	}
@@ -51,8 +50,16 @@ func (p *prober) record() report.Check {
 
 // compareEntry says how a file differs from its line; "" when it does not.
 // RECORD itself has no digest there.
-func compareEntry(site string, e wheel.Entry) string {
-	sum, size, err := store.Digest(context.Background(), filepath.Join(site, filepath.FromSlash(e.Path))) // small files
+func (p *prober) compareEntry(site string, e wheel.Entry) string {
+	path := filepath.Join(site, filepath.FromSlash(e.Path))
+	if !p.Root.IsFile(path) {
+		return fmt.Sprintf("%s: no such file", e.Path)
+	}
+	host, err := p.Root.Host(path)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", e.Path, err)
+	}
+	sum, size, err := store.Digest(context.Background(), host) // small files
 	if err != nil {
 		return fmt.Sprintf("%s: %v", e.Path, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/invar-ops/invar/internal/cannenv"
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -46,6 +47,32 @@ func Of(ctx context.Context, runner run.Runner, r install.Receipt, cann string, 
 		}
 	}
 	return Environment{Choice: c, Vars: vendor(r, vars)}, nil
+}
+
+// In is Of for an installation inside root, where nothing may be started: when
+// CANN's scripts are not those that were captured, that is an error.
+func In(root rootfs.Root, r install.Receipt, cann string, env []string) (Environment, error) {
+	if r.Release == nil {
+		return Environment{}, nil
+	}
+	if cann == "" {
+		cann = r.Release.CANN
+	}
+	if !root.IsDir(cann) {
+		return Environment{}, report.Problemf(report.CheckFailed, "the CANN of this installation is not in this root").
+			WithWant(cann, "no such folder").
+			WithHint("the operators were built with it; name another one in this root with --cann DIR")
+	}
+	c, err := cannenv.Choose(root.Dir(), cann, env)
+	if err != nil {
+		return Environment{}, err
+	}
+	if c.Digest != r.Release.Digest {
+		return Environment{}, report.Problemf(report.Inconclusive, "what CANN's scripts set is not known: they are others than when this was installed").
+			WithWant(r.Release.Digest, c.Digest+" of "+c.SetEnv).
+			WithHint("they are started only inside this root: run invar probe there")
+	}
+	return Environment{Choice: c, Vars: vendor(r, r.Release.Environment)}, nil
 }
 
 // vendor puts the operators of r in front of what CANN's scripts set.

@@ -24,6 +24,9 @@ const maxLinks = 40
 
 // A Root is a directory that is looked at as "/". Paths given to its methods
 // are absolute paths inside it; so are the paths it returns, unless said.
+//
+// The zero Root is this machine as every program sees it: paths go to the
+// system as they are, which is much faster than following links by hand.
 type Root struct{ dir string }
 
 // Open makes a Root of dir, which must be a directory.
@@ -47,7 +50,10 @@ func Open(dir string) (Root, error) {
 }
 
 // Live reports whether the root is that of this machine.
-func (r Root) Live() bool { return r.dir == "/" }
+func (r Root) Live() bool { return r.plain() || r.dir == "/" }
+
+// plain reports whether this is the zero Root.
+func (r Root) plain() bool { return r.dir == "" }
 
 // Dir is where the root lies on this machine.
 func (r Root) Dir() string { return r.dir }
@@ -90,6 +96,9 @@ func (r Root) host(p string) string { return filepath.Join(r.dir, p) }
 
 // Host is the path of p on this machine, links resolved inside the root.
 func (r Root) Host(p string) (string, error) {
+	if r.plain() {
+		return p, nil
+	}
 	in, err := r.Resolve(p)
 	if err != nil {
 		return "", err
@@ -109,12 +118,46 @@ func (r Root) Stat(p string) (fs.FileInfo, error) {
 
 // Lstat describes p itself, a link included.
 func (r Root) Lstat(p string) (fs.FileInfo, error) {
+	if r.plain() {
+		return os.Lstat(p)
+	}
 	in, err := r.resolve(p, false)
 	if err != nil {
 		return nil, err
 	}
 	st, err := os.Lstat(r.host(in))
 	return st, r.named(p, err)
+}
+
+// Readlink is what the link p holds, as written.
+func (r Root) Readlink(p string) (string, error) {
+	if r.plain() {
+		return os.Readlink(p)
+	}
+	in, err := r.resolve(p, false)
+	if err != nil {
+		return "", err
+	}
+	to, err := os.Readlink(r.host(in))
+	return to, r.named(p, err)
+}
+
+// Real is p with every link resolved inside the root; p itself, cleaned, when
+// that cannot be done.
+func (r Root) Real(p string) string {
+	if r.plain() {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			return real
+		}
+		if abs, err := filepath.Abs(p); err == nil {
+			return abs
+		}
+		return p
+	}
+	if in, err := r.Resolve(p); err == nil {
+		return in
+	}
+	return path.Clean("/" + p)
 }
 
 // Exists reports whether p leads to something.
@@ -190,6 +233,10 @@ func (r Root) ReadDir(p string) []string {
 // Glob lists the paths that match pattern (path.Match, one part at a time),
 // sorted. Links to directories are followed.
 func (r Root) Glob(pattern string) []string {
+	if r.plain() {
+		hits, _ := filepath.Glob(pattern) // a pattern that is none matches nothing
+		return hits
+	}
 	found := []string{"/"}
 	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
 		var next []string

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestOutside runs probe --root and --image on a root with a small installation
+// and on images of it: reports, schema, exit codes, bad input. What the levels
+// say about real operators is tested in internal/probe.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/outside",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": code, "schema": schemaCheck, "install": installSmall, "relocate": relocate, "layout": writeLayout, "empty": emptyFolder,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("INVAR_HOME", e.WorkDir+"/tree/opt/invar")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TMPDIR", e.WorkDir+"/tmp")
+			e.Setenv("NO_COLOR", "1")
+			return os.Mkdir(e.WorkDir+"/tmp", 0o755)
+		},
+	})
+}
+
+// relocate makes what was installed below DIR name its paths as they are inside
+// DIR: relocate DIR.
+func relocate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: relocate DIR")
+	}
+	dir := ts.MkAbs(args[0])
+	for _, pattern := range []string{"opt/invar/env/*/gen/*/receipt.json", "opt/invar/env/*/state.json", "opt/py/lib/python3*/site-packages/invar.pth"} {
+		hits, err := filepath.Glob(filepath.Join(dir, pattern))
+		ts.Check(err)
+		for _, h := range hits {
+			b, err := os.ReadFile(h)
+			ts.Check(err)
+			ts.Check(os.WriteFile(h, []byte(strings.ReplaceAll(string(b), dir, "")), 0o644))
+		}
+	}
+}
+
+// writeLayout makes an image of one layer: layout ROOT OUT [NAME=VALUE...].
+func writeLayout(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: layout ROOT OUT [NAME=VALUE...]")
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	ts.Check(errors.Join(w.AddFS(os.DirFS(ts.MkAbs(args[0]))), w.Close()))
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	ts.Check(err)
+	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l)
+	ts.Check(err)
+	f, err := img.ConfigFile()
+	ts.Check(err)
+	f = f.DeepCopy()
+	f.OS, f.Architecture, f.Config = "linux", runtime.GOARCH, v1.Config{Env: args[2:]}
+	img, err = mutate.ConfigFile(img, f)
+	ts.Check(err)
+	path, err := layout.Write(ts.MkAbs(args[1]), empty.Index)
+	ts.Check(err)
+	ts.Check(path.AppendImage(img))
+}
+
+// emptyFolder wants nothing in a folder: empty DIR.
+func emptyFolder(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: empty DIR")
+	}
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(entries) > 0 {
+		ts.Fatalf("%s holds %v", args[0], entries)
+	}
+}
