@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -51,6 +50,8 @@ type setupResult struct {
 	DryRun     bool   `json:"dry_run"`
 	Generation int    `json:"generation"` // of invar's operators in the environment; 0 is none
 	Contract   string `json:"contract,omitempty"`
+	// Verify is the command that shows what the operators do, word by word.
+	Verify []string `json:"verify,omitempty"`
 }
 
 func runSetupVLLM(c *cli.Context) error {
@@ -74,6 +75,9 @@ func runSetupVLLM(c *cli.Context) error {
 		built, err = s.Build(c.Context, invar.Options{Target: "cpu", Python: res.Python, Offline: o.Offline})
 		res.Generation, res.Contract = built.Receipt.Generation, built.Receipt.Contract
 		res.UpToDate = res.UpToDate && built.UpToDate
+	}
+	if err == nil && !res.DryRun && res.Generation > 0 && len(res.Models) > 0 {
+		res.Verify = res.VerifyWords(res.Shown())
 	}
 	if c.Bool("json") {
 		return printed(c, "setup.vllm", res, err)
@@ -99,12 +103,8 @@ func showSetup(w io.Writer, r setupResult) {
 	if r.DryRun || len(r.Models) == 0 {
 		return
 	}
-	names := slices.Sorted(maps.Keys(r.Models))
-	last := names[len(names)-1]
-	serve := run.Cmd{Argv: append([]string{r.Command, "serve", r.Models[last], "--dtype", r.Dtypes[last]}, r.Serve.Arguments...)}.String()
-	var env []string
-	for _, k := range slices.Sorted(maps.Keys(r.Serve.Environment)) {
-		env = append(env, k+"="+run.Quote(r.Serve.Environment[k]))
+	fmt.Fprintf(w, "serve     %s\ninvariant INVAR_BATCH_INVARIANT=1 in front of it\n", r.ServeLine(r.Shown()))
+	if len(r.Verify) > 0 {
+		fmt.Fprintf(w, "verify    %s\n", run.Cmd{Argv: r.Verify}.String())
 	}
-	fmt.Fprintf(w, "serve     %s %s\ninvariant INVAR_BATCH_INVARIANT=1 in front of it\n", strings.Join(env, " "), serve)
 }

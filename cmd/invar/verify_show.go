@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -60,7 +61,7 @@ func verifyText(w io.Writer, res judge.Result) {
 		fmt.Fprintf(w, "power        %s: missed with a chance of %.3g %% (%d tries)\n", p.Defect, 100*p.Miss, p.Tries)
 	}
 	if c := res.Control; c != nil {
-		fmt.Fprintf(w, "control      %s: %d of %d pairs differ\n", c.Server, c.Differ, c.Pairs)
+		fmt.Fprintf(w, "control      %s: %d of %d requests, %d of %d pairs differ\n", c.Server, c.Changed, c.Requests, c.Differ, c.Pairs)
 	}
 	for _, n := range res.Verdict.Notes {
 		fmt.Fprintf(w, "note         %s\n", n.Text)
@@ -126,6 +127,9 @@ func cut(s string, n int) string {
 // planVerify prints what would be sent.
 func planVerify(c *cli.Context) error {
 	ws, err := workload.Select(c.String("preset"), c.StringSlice("workload"), c.Int("requests"))
+	if c.String("url") != "" {
+		ws = slices.DeleteFunc(ws, workload.Workload.Fresh) // that server has answered others already
+	}
 	if c.Bool("json") {
 		if err != nil {
 			return printed(c, "verify.plan", nil, err)

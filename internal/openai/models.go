@@ -31,20 +31,25 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 
 // Version is what the server says of itself, or "" where it says nothing.
 func (c *Client) Version(ctx context.Context) (string, error) {
-	b, err := c.Get(ctx, "/version")
+	return c.Told(ctx, "/version", "version")
+}
+
+// Told is the text under field in the JSON object at path, or "" where there is
+// none of them.
+func (c *Client) Told(ctx context.Context, path, field string) (string, error) {
+	b, err := c.Get(ctx, path)
 	if IsStatus(err, http.StatusNotFound) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	var v struct {
-		Version string `json:"version"`
-	}
+	var v map[string]any
 	if json.Unmarshal(b, &v) != nil {
 		return "", nil
 	}
-	return strings.TrimSpace(v.Version), nil
+	text, _ := v[field].(string)
+	return strings.TrimSpace(text), nil
 }
 
 // IsStatus reports whether err is an answer with this status.

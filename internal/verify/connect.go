@@ -65,6 +65,14 @@ func (v *verification) connect(ctx context.Context, base string) (*connection, e
 	if c.engine, err = dialect.Recognise(m, c.version != ""); err != nil {
 		return nil, err
 	}
+	for _, path := range c.engine.About.Paths {
+		if c.version != "" {
+			break
+		}
+		if c.version, err = c.client.Told(ctx, path, c.engine.About.Field); err != nil {
+			return nil, reached(base, err)
+		}
+	}
 	if !ok {
 		return c, nil
 	}

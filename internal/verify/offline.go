@@ -40,9 +40,12 @@ func Offline(ctx context.Context, o OfflineOptions) (*judge.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws = offlineOnly(ws)
+	if ws = offlineOnly(ws); len(ws) == 0 {
+		return nil, report.Usagef("none of these workloads can be made in calls of generate: requests cannot arrive one after the other there").
+			WithHint("invar verify offline --dry-run lists the workloads of a preset")
+	}
 	v := &verification{Options: o.Options, workloads: ws, nonce: nonce()}
-	v.facts = judge.Facts{Workloads: ws, Strict: o.Strict}
+	v.facts = judge.Facts{Workloads: ws, Strict: o.Strict, Fresh: true}
 	v.facts.Server = judge.Server{Command: "LLM.generate", Model: o.Folder, Engine: "vllm"}
 	defer v.close()
 	h := journal.Head{Format: 1, Server: "LLM.generate", Model: o.Folder, Digest: digest(ws)}
@@ -148,20 +151,29 @@ func (v *verification) offlineProblem(err error, log string) error {
 	return p
 }
 
-// asked lists the runs with a priming run in front.
+// asked lists the runs: what is about the first requests, a priming run, the rest.
 func (v *verification) asked(role string, l int) []askedRun {
-	first := v.workloads[0]
-	first.Prompts.Count = min(first.Prompts.Count, 4)
-	prime := workload.Arrangement{Name: drive.Priming, Mode: workload.Alone, Repeat: 1, Cache: workload.Apart}
-	out := []askedRun{v.askedRun(first, prime, journal.Key{Role: role, Lifetime: l, Workload: first.Name, Rank: journal.NoRank, Run: drive.Priming})}
+	var early, later []askedRun
 	for _, w := range v.workloads {
+		if role == journal.Control && w.Fresh() {
+			continue // tells nothing of batches
+		}
 		for _, a := range w.Runs {
 			for n := range a.Repeat {
-				out = append(out, v.askedRun(w, a, journal.Key{Role: role, Lifetime: l, Workload: w.Name, Rank: journal.NoRank, Run: a.Name, Repeat: n}))
+				r := v.askedRun(w, a, journal.Key{Role: role, Lifetime: l, Workload: w.Name, Rank: journal.NoRank, Run: a.Name, Repeat: n})
+				if a.First {
+					early = append(early, r)
+				} else {
+					later = append(later, r)
+				}
 			}
 		}
 	}
-	return out
+	first := v.workloads[0]
+	first.Prompts.Count = min(first.Prompts.Count, 4)
+	prime := workload.Arrangement{Name: drive.Priming, Mode: workload.Alone, Repeat: 1, Cache: workload.Apart}
+	early = append(early, v.askedRun(first, prime, journal.Key{Role: role, Lifetime: l, Workload: first.Name, Rank: journal.NoRank, Run: drive.Priming}))
+	return append(early, later...)
 }
 
 func (v *verification) askedRun(w workload.Workload, a workload.Arrangement, k journal.Key) askedRun {

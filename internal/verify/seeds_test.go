@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -27,6 +28,10 @@ func narrow(c caught) []string {
 		return []string{"outliers"}
 	case simserver.StalePrompt:
 		return []string{"prompt-logprobs"}
+	case simserver.FirstAfter:
+		if c.starts > 0 {
+			return []string{"first-request", "pr-45683"}
+		}
 	case simserver.FlakyRun, simserver.Preempts:
 		return []string{"repeats-51187", "pr-45683"}
 	}
@@ -50,7 +55,7 @@ func TestSeeds(t *testing.T) {
 		if c.config.SGLang || c.defect == simserver.NoLogprobs {
 			continue // the same code with other names: TestDefects has them
 		}
-		t.Run(fmt.Sprintf("%s%+v", c.defect, c.config), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s%+v, %d starts", c.defect, c.config, c.starts), func(t *testing.T) {
 			t.Parallel()
 			for seed := range seeds {
 				seeded(t, c, seed)
@@ -65,7 +70,11 @@ func seeded(t *testing.T, c caught, seed uint64) {
 	if c.defect != "" {
 		c.config.Defects = []simserver.Defect{c.defect}
 	}
+	change := c.change()
 	res, err := simulate(t, c.config, func(o *Options) {
+		if change != nil {
+			change(o)
+		}
 		o.Workloads = narrow(c)
 		if !slices.Contains([]simserver.Defect{simserver.RMSNorm256, simserver.Preempts, simserver.Dies}, c.defect) {
 			o.Count = 8 // the others need no size
@@ -76,6 +85,9 @@ func seeded(t *testing.T, c caught, seed uint64) {
 	}
 	if report.ExitCode(err) != c.code || res.Verdict.Word != c.word {
 		t.Errorf("seed %d: got %s (%v)\n%+v\nwant %s, code %d", seed, res.Verdict.Word, err, res.Verdict, c.word, c.code)
+	}
+	if c.starts > 0 && c.defect != "" && !strings.Contains(res.Verdict.Sentence, c.names) {
+		t.Errorf("seed %d: %q, want %q", seed, res.Verdict.Sentence, c.names)
 	}
 	if res.Verdict.Word == judge.Variant && res.Workloads[0].Details == nil && len(res.Workloads) == 1 {
 		t.Errorf("seed %d: a difference without a description", seed)

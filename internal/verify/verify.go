@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/invar-ops/invar/internal/launch"
@@ -49,6 +50,8 @@ type Options struct {
 	Runner        run.Runner
 	Progress      report.Progress
 	Transport     http.RoundTripper // instead of the network, for tests
+	// starts stands for starts of a server without a process, for tests.
+	starts func(lifetime int) http.RoundTripper
 }
 
 // Server verifies a server. The result is nil when nothing could be asked; else
@@ -58,8 +61,13 @@ func Server(ctx context.Context, o Options) (*judge.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &verification{Options: o, workloads: ws, nonce: nonce()}
-	v.facts = judge.Facts{Workloads: ws, Strict: o.Strict, RankURLs: len(o.RankURLs)}
+	v := &verification{Options: o, nonce: nonce()}
+	if ws = v.askable(ws); len(ws) == 0 {
+		return nil, report.Usagef("the first requests after a start are known only of a server that invar starts").
+			WithHint("--launch COMMAND instead of --url, or another --workload")
+	}
+	v.workloads = ws
+	v.facts = judge.Facts{Workloads: ws, Strict: o.Strict, RankURLs: len(o.RankURLs), Fresh: v.fresh()}
 	v.facts.Server = judge.Server{URL: o.URL, Command: o.Launch, Model: o.Model}
 	defer v.close()
 	err = v.all(ctx)
@@ -82,12 +90,26 @@ type verification struct {
 // controlLog is the name of the control's log.
 const controlLog = "control.log"
 
+// fresh reports whether servers are started for this verification.
+func (v *verification) fresh() bool { return v.Launch != "" || v.starts != nil }
+
+// askable leaves out what a server that was running already cannot be asked.
+func (v *verification) askable(ws []workload.Workload) []workload.Workload {
+	if v.fresh() {
+		return ws
+	}
+	return slices.DeleteFunc(ws, workload.Workload.Fresh)
+}
+
 func (v *verification) all(ctx context.Context) error {
 	lifetimes := 1
-	if v.Launch != "" {
+	if v.fresh() {
 		lifetimes = max(v.Lifetimes, 1)
 	}
 	for l := 1; l <= lifetimes; l++ {
+		if v.starts != nil {
+			v.Transport = v.starts(l)
+		}
 		err := v.on(ctx, v.URL, v.Launch, fmt.Sprintf("server-%d.log", l), func(c *connection) error {
 			return v.lifetime(ctx, c, l)
 		})
@@ -122,10 +144,8 @@ func (v *verification) on(ctx context.Context, url, command, logName string, f f
 		v.logs = append(v.logs, log)
 		defer s.Stop()
 		err = v.with(ctx, c.URL, f)
-		if all, rerr := s.Routing(); rerr == nil && logName != controlLog {
-			for _, r := range all {
-				v.facts.Routing = append(v.facts.Routing, r.Text())
-			}
+		if all, rerr := s.Routing(); rerr == nil {
+			v.routing(all, logName == controlLog)
 		}
 		v.facts.LogPreemptions += s.Preemptions()
 		if why := s.Cause(); why != nil && errors.Is(err, drive.ErrDied) {
@@ -134,6 +154,17 @@ func (v *verification) on(ctx context.Context, url, command, logName string, f f
 		return err
 	}
 	return v.with(ctx, url, f)
+}
+
+// routing keeps what the workers of a server said of their operators.
+func (v *verification) routing(all []launch.Routing, control bool) {
+	if control {
+		v.facts.Plain = len(all) == 0
+		return
+	}
+	for _, r := range all {
+		v.facts.Routing = append(v.facts.Routing, r.Text())
+	}
 }
 
 func (v *verification) with(ctx context.Context, url string, f func(*connection) error) error {
@@ -153,6 +184,11 @@ func (v *verification) lifetime(ctx context.Context, c *connection, l int) error
 		}
 	}
 	d := v.driver(c)
+	for _, w := range v.workloads {
+		if err := v.runs(ctx, d, w, journal.Subject, l, func(a workload.Arrangement) bool { return a.First }); err != nil {
+			return err
+		}
+	}
 	if err := d.Prime(ctx, v.workloads[0], journal.Subject, l); err != nil {
 		return err
 	}
@@ -167,26 +203,51 @@ func (v *verification) lifetime(ctx context.Context, c *connection, l int) error
 // workload makes the runs of w, and those of every rank where there are ranks.
 func (v *verification) workload(ctx context.Context, d *drive.Driver, w workload.Workload, role string, l int) error {
 	step := v.Progress.Start("verify", fmt.Sprintf("%s (%s), start %d", w.Name, w.About, l), int64(len(w.Runs)))
-	ranks := []int{journal.NoRank}
-	if n := max(len(v.facts.Server.Ranks), len(v.RankURLs)); n > 1 && w.Ranks {
-		for k := range n {
-			ranks = append(ranks, k)
-		}
-	}
-	for _, k := range ranks {
-		for _, a := range w.Runs {
-			for n := range a.Repeat {
-				_, err := d.Run(ctx, w, a, journal.Key{Role: role, Lifetime: l, Workload: w.Name, Rank: k, Run: a.Name, Repeat: n})
-				if err != nil {
-					step.Fail(err)
-					return err
-				}
-			}
-			step.Add(1)
-		}
+	err := v.runs(ctx, d, w, role, l, func(workload.Arrangement) bool {
+		step.Add(1)
+		return true
+	})
+	if err != nil {
+		step.Fail(err)
+		return err
 	}
 	step.Done("")
 	return nil
+}
+
+// runs makes the runs of w that want says; one that was made is not made again.
+func (v *verification) runs(ctx context.Context, d *drive.Driver, w workload.Workload, role string, l int, want func(workload.Arrangement) bool) error {
+	for _, k := range v.ranks(w) {
+		for _, a := range w.Runs {
+			if !want(a) {
+				continue
+			}
+			for n := range a.Repeat {
+				_, err := d.Run(ctx, w, a, journal.Key{Role: role, Lifetime: l, Workload: w.Name, Rank: k, Run: a.Name, Repeat: n})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ranks are the ranks to which w is addressed. Which rank answers what leaves
+// the choice to the server is not known, so that nothing is the first of one.
+func (v *verification) ranks(w workload.Workload) []int {
+	out := []int{journal.NoRank}
+	n := max(len(v.facts.Server.Ranks), len(v.RankURLs))
+	if n < 2 || !w.Ranks {
+		return out
+	}
+	if w.Fresh() {
+		out = nil
+	}
+	for k := range n {
+		out = append(out, k)
+	}
+	return out
 }
 
 // control sends the same until a difference shows: one is enough.
@@ -196,6 +257,9 @@ func (v *verification) control(ctx context.Context, c *connection) error {
 		return err
 	}
 	for _, w := range v.workloads {
+		if w.Fresh() {
+			continue // tells nothing of batches
+		}
 		if err := v.workload(ctx, d, w, journal.Control, 1); err != nil {
 			return fmt.Errorf("control: %w", err)
 		}

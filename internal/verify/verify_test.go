@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,17 @@ func simulate(t *testing.T, c simserver.Config, change func(*Options)) (res *jud
 	return res, err
 }
 
+// started makes o one that starts servers like c, lifetimes times.
+func started(c simserver.Config, lifetimes int) func(*Options) {
+	return func(o *Options) {
+		o.Lifetimes, o.Transport = lifetimes, nil
+		o.starts = func(l int) http.RoundTripper {
+			c.Lifetime = uint64(l) //nolint:gosec // small
+			return simserver.Transport{Handler: simserver.New(c)}
+		}
+	}
+}
+
 // caught wants a verdict and, in brackets, what its reasons, notes or sentence must name.
 type caught struct {
 	defect simserver.Defect
@@ -37,45 +49,52 @@ type caught struct {
 	word   judge.Word
 	code   int
 	names  string // id of a reason or a note, or a part of the sentence
+	starts int    // so many starts of the server; 0: it was running already
 }
 
 func defects() []caught {
 	return []caught{
-		{"", simserver.Config{}, judge.Invariant, report.Done, "No answer changed"},
-		{"", simserver.Config{Engines: 4}, judge.Invariant, report.Done, "No answer changed"},
-		{"", simserver.Config{MaxTokens: 300}, judge.Invariant, report.Done, "No answer changed"},
-		{"", simserver.Config{NoCache: true}, judge.Invariant, report.Done, "warm prefix cache"},
-		{"", simserver.Config{Busy: 5}, judge.Invariant, report.Done, "waits"},
-		{"", simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "no-ids"},
-		{"", simserver.Config{SGLang: true, Engines: 2, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "no-ids"},
-		{simserver.RMSNorm256, simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.BatchOfOne, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.RMSNorm256, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.RankOrder, simserver.Config{Engines: 4}, judge.Variant, report.CheckFailed, "rank"},
-		{simserver.FA3Tile, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.Cascade, simserver.Config{}, judge.Variant, report.CheckFailed, ""},
-		{simserver.FP8Scale, simserver.Config{}, judge.Variant, report.CheckFailed, ""},
-		{simserver.StalePrompt, simserver.Config{}, judge.Variant, report.CheckFailed, "prefix cache"},
-		{simserver.FirstAfter, simserver.Config{}, judge.Invariant, report.Done, "first-requests"},
-		{simserver.TieOrder, simserver.Config{}, judge.Variant, report.CheckFailed, "exactly equal"},
-		{simserver.DroppedTop, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch"},
-		{simserver.FlakyRun, simserver.Config{}, judge.Variant, report.CheckFailed, "while repeats alone agree"},
-		{simserver.Preempts, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "preempted"},
-		{simserver.NaN, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "nan"},
-		{simserver.WrongIDs, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered"},
-		{simserver.BadIndex, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered"},
-		{simserver.Slow, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "too slow"},
-		{simserver.Dies, simserver.Config{}, judge.Inconclusive, report.Failed, "server died"},
-		{simserver.FrozenStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "metrics"},
-		{simserver.HappyStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "metrics"},
-		{simserver.NoStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "no-metrics"},
-		{simserver.OneByOne, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "not-shared"},
-		{simserver.Canned, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "canned"},
-		{simserver.Certain, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "no-room"},
-		{simserver.NoLogprobs, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered"},
-		{simserver.DeafToRank, simserver.Config{Engines: 4}, judge.Inconclusive, report.Inconclusive, "ranks"},
-		{simserver.DeafToSalt, simserver.Config{}, judge.Invariant, report.Done, "salt"},
-		{simserver.NoIDs, simserver.Config{}, judge.Invariant, report.Done, "no-ids"},
+		{"", simserver.Config{}, judge.Invariant, report.Done, "No answer changed", 0},
+		{"", simserver.Config{Engines: 4}, judge.Invariant, report.Done, "No answer changed", 0},
+		{"", simserver.Config{MaxTokens: 300}, judge.Invariant, report.Done, "No answer changed", 0},
+		{"", simserver.Config{NoCache: true}, judge.Invariant, report.Done, "warm prefix cache", 0},
+		{"", simserver.Config{Busy: 5}, judge.Invariant, report.Done, "waits", 0},
+		{"", simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "No answer changed", 0},
+		{"", simserver.Config{SGLang: true, Engines: 2, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "No answer changed", 0},
+		{simserver.NoIDs, simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Invariant, report.Done, "no-ids", 0},
+		{simserver.RMSNorm256, simserver.Config{SGLang: true, Step: 50 * time.Millisecond}, judge.Variant, report.CheckFailed, "with the batch", 0},
+		{simserver.BatchOfOne, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch", 0},
+		{simserver.RMSNorm256, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch", 0},
+		{simserver.RankOrder, simserver.Config{Engines: 4}, judge.Variant, report.CheckFailed, "rank", 0},
+		{simserver.FA3Tile, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch", 0},
+		{simserver.Cascade, simserver.Config{}, judge.Variant, report.CheckFailed, "", 0},
+		{simserver.FP8Scale, simserver.Config{}, judge.Variant, report.CheckFailed, "", 0},
+		{simserver.StalePrompt, simserver.Config{}, judge.Variant, report.CheckFailed, "prefix cache", 0},
+		{simserver.FirstAfter, simserver.Config{}, judge.Invariant, report.Done, "first-requests", 0},
+		{simserver.FirstAfter, simserver.Config{}, judge.Variant, report.CheckFailed, "in the first requests after a start", 1},
+		{simserver.FirstAfter, simserver.Config{Engines: 4}, judge.Variant, report.CheckFailed, "in the first requests after a start", 2},
+		{simserver.Autotune, simserver.Config{}, judge.Variant, report.CheckFailed, "from one start of the server to the next", 2},
+		{"", simserver.Config{}, judge.Invariant, report.Done, "No answer changed", 2},
+		{"", simserver.Config{Engines: 2}, judge.Invariant, report.Done, "No answer changed", 2},
+		{simserver.TieOrder, simserver.Config{}, judge.Variant, report.CheckFailed, "exactly equal", 0},
+		{simserver.DroppedTop, simserver.Config{}, judge.Variant, report.CheckFailed, "with the batch", 0},
+		{simserver.FlakyRun, simserver.Config{}, judge.Variant, report.CheckFailed, "while repeats alone agree", 0},
+		{simserver.Preempts, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "preempted", 0},
+		{simserver.NaN, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "nan", 0},
+		{simserver.WrongIDs, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered", 0},
+		{simserver.BadIndex, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered", 0},
+		{simserver.Slow, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "too slow", 0},
+		{simserver.Dies, simserver.Config{}, judge.Inconclusive, report.Failed, "server died", 0},
+		{simserver.FrozenStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "metrics", 0},
+		{simserver.HappyStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "metrics", 0},
+		{simserver.NoStats, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "no-metrics", 0},
+		{simserver.OneByOne, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "not-shared", 0},
+		{simserver.Canned, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "canned", 0},
+		{simserver.Certain, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "no-room", 0},
+		{simserver.NoLogprobs, simserver.Config{}, judge.Inconclusive, report.Inconclusive, "unanswered", 0},
+		{simserver.DeafToRank, simserver.Config{Engines: 4}, judge.Inconclusive, report.Inconclusive, "ranks", 0},
+		{simserver.DeafToSalt, simserver.Config{}, judge.Invariant, report.Done, "salt", 0},
+		{simserver.NoIDs, simserver.Config{}, judge.Invariant, report.Done, "no-ids", 0},
 	}
 }
 
@@ -84,7 +103,7 @@ func defects() []caught {
 func TestDefects(t *testing.T) {
 	t.Parallel()
 	for _, c := range defects() {
-		t.Run(fmt.Sprintf("%s%+v", c.defect, c.config), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s%+v, %d starts", c.defect, c.config, c.starts), func(t *testing.T) {
 			t.Parallel()
 			check(t, c, 1)
 		})
@@ -97,7 +116,7 @@ func check(t *testing.T, c caught, seed uint64) {
 	if c.defect != "" {
 		c.config.Defects = []simserver.Defect{c.defect}
 	}
-	res, err := simulate(t, c.config, nil)
+	res, err := simulate(t, c.config, c.change())
 	if res == nil {
 		t.Fatalf("seed %d: no result: %v", seed, err)
 	}
@@ -105,6 +124,14 @@ func check(t *testing.T, c caught, seed uint64) {
 	if v.Word != c.word || report.ExitCode(err) != c.code || !named(v, c.names) {
 		t.Errorf("seed %d: got %s, code %d (%v)\n%+v\nwant %s, code %d, %q", seed, v.Word, report.ExitCode(err), err, v, c.word, c.code, c.names)
 	}
+}
+
+// change is what c needs of the options.
+func (c caught) change() func(*Options) {
+	if c.starts == 0 {
+		return nil
+	}
+	return started(c.config, c.starts)
 }
 
 func named(v judge.Verdict, what string) bool {

@@ -34,6 +34,7 @@ func New(c Config) *Server {
 	}
 	s.mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	s.mux.HandleFunc("GET /version", s.version)
+	s.mux.HandleFunc("GET /get_server_info", s.serverInfo)
 	s.mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"object":"list","data":[{"id":%q,"max_model_len":4096}]}`, Model)
 	})
@@ -48,6 +49,15 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = w.Write([]byte(`{"version":"0.32.0"}`))
+}
+
+// serverInfo is where SGLang tells its version, among much else.
+func (s *Server) serverInfo(w http.ResponseWriter, r *http.Request) {
+	if !s.cfg.SGLang {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(`{"model_path":"sim","tp_size":1,"version":"0.5.9"}`))
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +81,8 @@ type body struct {
 	PromptLogprobs int             `json:"prompt_logprobs"`
 	Salt           string          `json:"cache_salt"`
 	ExtraKey       string          `json:"extra_key"`
-	Rank           *int            `json:"data_parallel_rank"`
+	Rank           *int            `json:"routed_dp_rank"`
+	OldRank        *int            `json:"data_parallel_rank"`
 	IDs            bool            `json:"return_token_ids"`
 	AsIDs          bool            `json:"return_tokens_as_token_ids"`
 	Stream         bool            `json:"stream"`
@@ -141,8 +152,10 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 // engineFor is the engine that a request goes to.
 func (s *Server) engineFor(r *http.Request, b body) *engine {
 	k, err := strconv.Atoi(r.Header.Get("X-data-parallel-rank"))
-	if b.Rank != nil {
-		k, err = *b.Rank, nil
+	for _, rank := range []*int{b.OldRank, b.Rank} {
+		if rank != nil && s.cfg.SGLang {
+			k, err = *rank, nil
+		}
 	}
 	if err != nil || k < 0 || k >= len(s.engines) || s.cfg.has(DeafToRank) {
 		k = int(s.next.Add(1)) % len(s.engines)
@@ -195,7 +208,7 @@ func (s *Server) stream(w http.ResponseWriter, b body, reqs []*request) {
 func (s *Server) choice(b body, index int, r *request, toks []token, last bool) string {
 	var text, names, values, tops, ids []string
 	for _, t := range toks {
-		name := strconv.Quote(spell(t.id, b.AsIDs && !s.cfg.has(NoIDs)))
+		name := strconv.Quote(spell(t.id, s.cfg.asIDs(b)))
 		names = append(names, name)
 		text = append(text, " w"+strconv.Itoa(t.id))
 		ids = append(ids, strconv.Itoa(t.id))
@@ -214,7 +227,7 @@ func (s *Server) choice(b body, index int, r *request, toks []token, last bool) 
 	if b.Logprobs > 0 && !s.cfg.has(NoLogprobs) {
 		out += fmt.Sprintf(`,"logprobs":{"tokens":[%s],"token_logprobs":[%s],"top_logprobs":[%s]}`, strings.Join(names, ","), strings.Join(values, ","), strings.Join(tops, ","))
 	}
-	if b.IDs && !s.cfg.has(NoIDs) && !s.cfg.SGLang {
+	if b.IDs && !s.cfg.has(NoIDs) {
 		if s.cfg.has(WrongIDs) && last {
 			ids = ids[:len(ids)-1]
 		}
@@ -239,7 +252,7 @@ func (s *Server) topList(t token, k int, b body) string {
 	chosen := false
 	for i, c := range t.top {
 		if i < k || !chosen && c.id == t.id {
-			out = append(out, strconv.Quote(spell(c.id, b.AsIDs && !s.cfg.has(NoIDs)))+":"+number(c.logprob))
+			out = append(out, strconv.Quote(spell(c.id, s.cfg.asIDs(b)))+":"+number(c.logprob))
 			chosen = chosen || c.id == t.id
 		}
 	}
@@ -253,6 +266,9 @@ func promptEntry(c []candidate, k int) string {
 	}
 	return "{" + strings.Join(out, ",") + "}"
 }
+
+// asIDs reports whether tokens are spelled as their ids.
+func (c Config) asIDs(b body) bool { return b.AsIDs && !c.has(NoIDs) && !c.SGLang }
 
 func spell(id int, asID bool) string {
 	if asID {

@@ -26,6 +26,7 @@ type Engine struct {
 	Fields  map[string]any    `yaml:"fields"`         // sent with every request
 	Names   map[string]string `yaml:"names"`          // our word -> its field; a word that is missing cannot be asked for
 	Rank    Rank              `yaml:"rank"`
+	About   About             `yaml:"about"`
 	Label   string            `yaml:"engine_label"`
 	Metrics map[string]Names  `yaml:"metrics"` // our word -> its names, newest first
 }
@@ -33,10 +34,17 @@ type Engine struct {
 // Names of one metric in different releases.
 type Names []string
 
-// Rank says how a data-parallel rank is addressed: by one of them.
+// Rank says how a data-parallel rank is addressed: by a header, or by a field
+// whose name changed between releases, so that all of its names are sent.
 type Rank struct {
-	Header string `yaml:"header"`
-	Field  string `yaml:"field"`
+	Header string   `yaml:"header"`
+	Fields []string `yaml:"fields"`
+}
+
+// About says where an engine without /version tells its own.
+type About struct {
+	Paths []string `yaml:"paths"` // newest first
+	Field string   `yaml:"field"` // of the JSON object there
 }
 
 // Words for metrics.
@@ -120,7 +128,7 @@ func (e Engine) Address(f openai.Fields, h http.Header, rank int) {
 	if e.Rank.Header != "" {
 		h.Set(e.Rank.Header, strconv.Itoa(rank))
 	}
-	if e.Rank.Field != "" {
-		f[e.Rank.Field] = rank
+	for _, name := range e.Rank.Fields {
+		f[name] = rank
 	}
 }

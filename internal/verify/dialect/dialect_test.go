@@ -52,7 +52,7 @@ func TestFields(t *testing.T) {
 			t.Errorf("%s: %v", e.Name, f)
 		}
 		e.Address(f, h, 2)
-		if h.Get("X-data-parallel-rank") != w.rankHeader || (w.rankField != "") != (f["data_parallel_rank"] == 2) {
+		if h.Get("X-data-parallel-rank") != w.rankHeader || (w.rankField != "") != (f["data_parallel_rank"] == 2 && f["routed_dp_rank"] == 2) {
 			t.Errorf("%s: %v %v", e.Name, f, h)
 		}
 		for word, names := range e.Metrics {

@@ -64,6 +64,10 @@ func (d *Driver) Run(ctx context.Context, w workload.Workload, a workload.Arrang
 	if err != nil {
 		return r, rn.named(ctx, err)
 	}
+	ports, err := d.ports(ctx, r)
+	if err != nil {
+		return r, rn.named(ctx, err)
+	}
 	waits := rn.client.Waits()
 	rn.start = time.Now()
 	unwatch := rn.watch(ctx, before)
@@ -75,6 +79,9 @@ func (d *Driver) Run(ctx context.Context, w workload.Workload, a workload.Arrang
 		return r, rn.named(ctx, err)
 	}
 	if err := d.observe(ctx, rn, before); err != nil {
+		return r, rn.named(ctx, err)
+	}
+	if err := d.observePorts(ctx, r, ports); err != nil {
 		return r, rn.named(ctx, err)
 	}
 	r.Complete, r.Done = true, time.Now().UTC()

@@ -51,6 +51,39 @@ func (d *Driver) snapshot(ctx context.Context, c *openai.Client) (journal.Observ
 	return Totals(d.Engine, s), nil
 }
 
+// ports are the counters of finished requests of all ranks that have URLs of
+// their own, where r was addressed to one. A rank without metrics has none; the
+// series of one that has answered nothing does not exist yet.
+func (d *Driver) ports(ctx context.Context, r *journal.Run) (map[string]float64, error) {
+	if r.Rank == journal.NoRank || len(d.Ranks) == 0 {
+		return nil, nil
+	}
+	out := map[string]float64{}
+	for _, c := range d.Ranks {
+		s, ok, err := Metrics(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if by, _ := s.Sum("", d.Engine.Metrics[dialect.Finished]...); ok {
+			out[c.Base] = by[""]
+		}
+	}
+	return out, nil
+}
+
+// observePorts keeps by how much the counters of the ranks have risen.
+func (d *Driver) observePorts(ctx context.Context, r *journal.Run, before map[string]float64) error {
+	after, err := d.ports(ctx, r)
+	if err != nil || after == nil {
+		return err
+	}
+	r.Observed.Port, r.Observed.Ports = d.clientOf(r.Rank).Base, map[string]float64{}
+	for url, n := range after {
+		r.Observed.Ports[url] = n - before[url]
+	}
+	return nil
+}
+
 // settle is how long counters may lag behind the answers. Engines count a step
 // after its tokens went out.
 const (

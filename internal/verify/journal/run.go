@@ -59,6 +59,8 @@ type Observed struct {
 	Preemptions float64            `json:"preemptions"`
 	Hits        float64            `json:"cache_hits"`
 	Engines     map[string]float64 `json:"engines,omitempty"` // finished requests by engine
+	Port        string             `json:"port,omitempty"`    // URL of the rank that was asked, where ranks have their own
+	Ports       map[string]float64 `json:"ports,omitempty"`   // finished requests by URL of a rank
 	MaxRunning  float64            `json:"max_running"`
 	Sent        int                `json:"sent"`       // prompts, fillers included
 	Completion  int                `json:"completion"` // tokens that the answers hold

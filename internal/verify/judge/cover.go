@@ -34,6 +34,7 @@ func coverage(f Facts, runs []*journal.Run) []Cover {
 		{"steps over 512 tokens", "some", stepText(over512, hasSteps), over512 > 0},
 		{"starts of the server", "3", fmt.Sprintf("%d", f.Server.Lifetimes), f.Server.Lifetimes >= 3},
 	}
+	out = append(out, firstCover(f, runs))
 	if apart := unshared(f, runs); len(apart) > 0 {
 		out = append(out, Cover{"shared steps in each workload", "all", "not in " + names(apart), false})
 	}
@@ -74,8 +75,26 @@ func stepText(n float64, known bool) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
+// firstCover wants the first requests of a start among what was compared.
+func firstCover(f Facts, runs []*journal.Run) Cover {
+	c := Cover{Name: "first requests after a start", Want: "compared", Got: "none: no workload asks for them"}
+	if !f.Fresh {
+		c.Got = "none: the server was running already"
+	}
+	n := 0
+	for _, r := range runs {
+		if r.Arrangement.First && r.Complete {
+			n++
+		}
+	}
+	if n > 0 {
+		c.Got, c.Shown = fmt.Sprintf("compared with later ones, %d times", n), true
+	}
+	return c
+}
+
 // rankCover wants every run that was addressed to a rank to have moved the
-// counter of one engine only, another one for each rank.
+// counter of one server or engine only, another one for each rank.
 func rankCover(f Facts, runs []*journal.Run) Cover {
 	want := max(len(f.Server.Ranks), f.RankURLs)
 	c := Cover{Name: "data-parallel ranks", Want: fmt.Sprintf("%d addressed", want)}
@@ -84,16 +103,13 @@ func rankCover(f Facts, runs []*journal.Run) Cover {
 		if r.Rank == journal.NoRank || !r.Complete {
 			continue
 		}
-		engine := only(r.Observed.Engines, float64(r.Observed.Sent))
-		switch {
-		case f.RankURLs > 1:
-			engine = fmt.Sprintf("port %d", r.Rank)
-		case engine == "":
-			c.Got = fmt.Sprintf("requests for rank %d were answered by several engines or by none: the server does not route by rank", r.Rank)
+		engine := answered(r)
+		if engine == "" {
+			c.Got = fmt.Sprintf("requests for rank %d were answered by several engines or by none, as the counters have it: which rank answered is not known", r.Rank)
 			return c
 		}
 		if had, ok := reached[r.Rank]; ok && had != engine {
-			c.Got = fmt.Sprintf("rank %d was answered by engine %s and by engine %s", r.Rank, had, engine)
+			c.Got = fmt.Sprintf("rank %d was answered by %s and by %s", r.Rank, had, engine)
 			return c
 		}
 		reached[r.Rank] = engine
@@ -109,6 +125,27 @@ func rankCover(f Facts, runs []*journal.Run) Cover {
 		c.Got = fmt.Sprintf("%d ranks were answered by %d engines: the server does not route by rank", len(reached), len(engines))
 	}
 	return c
+}
+
+// answered is who answered a run that was addressed to a rank, as the counters
+// of finished requests prove it, or "". Ranks with ports of their own: the
+// counter at its port moved and no other one. One port for all, or several
+// engines behind each: the counter of one engine moved.
+func answered(r *journal.Run) string {
+	o := r.Observed
+	if len(o.Ports) > 1 && len(o.Engines) < 2 {
+		if port := only(o.Ports, float64(o.Sent)); port == o.Port {
+			return port
+		}
+		return ""
+	}
+	if o.Port != "" && len(o.Engines) < 2 {
+		return "" // no other port has counters to compare with
+	}
+	if e := only(o.Engines, float64(o.Sent)); e != "" {
+		return "engine " + e
+	}
+	return ""
 }
 
 // only is the one engine that answered all n requests, or "".

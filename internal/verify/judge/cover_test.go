@@ -47,6 +47,39 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// TestRankPorts: where ranks have ports of their own, the counter at the port
+// that was asked has to move, and no other one.
+func TestRankPorts(t *testing.T) {
+	t.Parallel()
+	run := func(rank int, port string, ports, engines map[string]float64) *journal.Run {
+		r := &journal.Run{Key: journal.Key{Rank: rank}, Complete: true}
+		r.Observed.Sent, r.Observed.Port, r.Observed.Ports, r.Observed.Engines = 4, port, ports, engines
+		return r
+	}
+	one := map[string]float64{"0": 4}
+	f := Facts{Server: Server{Ranks: []string{"0"}}, RankURLs: 2}
+	for name, c := range map[string]struct {
+		runs  []*journal.Run
+		shown bool
+	}{
+		"each its own":            {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 0}, one), run(1, "b", map[string]float64{"a": 0, "b": 4}, one)}, true},
+		"both move":               {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 4}, one), run(1, "b", map[string]float64{"a": 4, "b": 4}, one)}, false},
+		"the other moves":         {[]*journal.Run{run(0, "a", map[string]float64{"a": 0, "b": 4}, one), run(1, "b", map[string]float64{"a": 4, "b": 0}, one)}, false},
+		"none moves":              {[]*journal.Run{run(0, "a", map[string]float64{"a": 0, "b": 0}, nil), run(1, "b", map[string]float64{"a": 0, "b": 0}, nil)}, false},
+		"no counters":             {[]*journal.Run{run(0, "a", nil, nil), run(1, "b", nil, nil)}, false},
+		"the same port twice":     {[]*journal.Run{run(0, "a", map[string]float64{"a": 4}, one), run(1, "a", map[string]float64{"a": 4}, one)}, false},
+		"one port has none":       {[]*journal.Run{run(0, "a", map[string]float64{"a": 4}, one), run(1, "b", map[string]float64{"a": 0}, nil)}, false},
+		"engines behind each":     {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 4, "1": 0}), run(1, "b", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 0, "1": 4})}, true},
+		"one engine behind both":  {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 4, "1": 0}), run(1, "b", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 4, "1": 0})}, false},
+		"a balancer behind each":  {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 2, "1": 2}), run(1, "b", map[string]float64{"a": 4, "b": 4}, map[string]float64{"0": 2, "1": 2})}, false},
+		"only one rank was asked": {[]*journal.Run{run(0, "a", map[string]float64{"a": 4, "b": 0}, one)}, false},
+	} {
+		if got := rankCover(f, c.runs); got.Shown != c.shown || got.Got == "" {
+			t.Errorf("%s: %+v, want shown %v", name, got, c.shown)
+		}
+	}
+}
+
 // TestDimensions: a pair of runs belongs to the outermost thing that differs.
 func TestDimensions(t *testing.T) {
 	t.Parallel()
@@ -68,6 +101,8 @@ func TestDimensions(t *testing.T) {
 		"addressed":        {with(func(r *journal.Run) { r.Rank = 1 }), 4, Rank},
 		"any of several":   {with(func(r *journal.Run) { r.Repeat = 1 }), 4, Rank},
 		"another lifetime": {with(func(r *journal.Run) { r.Lifetime, r.Rank = 2, 1 }), 4, Start},
+		"the first":        {with(func(r *journal.Run) { r.Arrangement.First, r.Run = true, "first" }), 1, First},
+		"the next first":   {with(func(r *journal.Run) { r.Arrangement.First, r.Run, r.Lifetime = true, "first", 2 }), 1, Start},
 	} {
 		if got := dimensionOf(a, c.b, c.engines); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -20,6 +20,8 @@ type Facts struct {
 	RankURLs  int
 	Strict    bool
 	Routing   []string // what the workers say of their operators
+	Plain     bool     // the control was started here and its workers say nothing of the kind
+	Fresh     bool     // servers were started for this: their first requests are known
 	// LogPreemptions are those that the server's log tells of; newer servers tell none.
 	LogPreemptions int
 	Ended          string // why it stopped early, or ""
@@ -60,7 +62,7 @@ func Judge(f Facts, runs []*journal.Run, rd Reader) (Result, error) {
 	res.Coverage = coverage(f, compare)
 	res.Power = power(f, compare, total(res.Workloads).Pairs)
 	if f.Control != "" {
-		res.Control = control(f, byRole(runs, journal.Control))
+		res.Control = control(f, byRole(runs, journal.Control), mine)
 	}
 	if err := sees(compare, rd); err != nil {
 		return res, err
@@ -105,15 +107,34 @@ func total(ws []Workload) (c struct{ Pairs, Differ, Unclear, Changed, Requests i
 	return c
 }
 
-// control counts what the same comparison finds where it must find something.
-func control(f Facts, runs []*journal.Run) *ControlResult {
-	c := &ControlResult{Server: f.Control, Status: report.Fail}
+// control counts what the same comparison finds where it must find something,
+// and what it found for the same requests on the server that is judged.
+func control(f Facts, runs, mine []*journal.Run) *ControlResult {
+	c := &ControlResult{Server: f.Control, Status: report.Fail, Plain: f.Plain && len(f.Routing) > 0}
 	for _, w := range f.Workloads {
-		pairs, differ := count(ofWorkload(runs, w.Name))
+		rs := ofWorkload(runs, w.Name)
+		if len(rs) == 0 {
+			continue
+		}
+		pairs, differ := count(rs)
 		c.Pairs, c.Differ = c.Pairs+pairs, c.Differ+differ
+		c.Requests += w.Prompts.Count
+		c.Changed += changed(rs, w.Prompts.Count)
+		c.Subject += changed(ofWorkload(mine, w.Name), w.Prompts.Count)
 	}
 	if c.Differ > 0 {
 		c.Status = report.Pass
+	}
+	return c
+}
+
+// changed counts the requests of n that got more than one answer.
+func changed(rs []*journal.Run, n int) int {
+	c := 0
+	for i := range n {
+		if _, _, distinct := parting(rs, i); distinct > 1 {
+			c++
+		}
 	}
 	return c
 }

@@ -84,6 +84,8 @@ func dimensionOf(a, b *journal.Run, engines int) Dimension {
 		return Start
 	case a.Rank != b.Rank || engines > 1 && a.Rank == journal.NoRank:
 		return Rank
+	case a.Arrangement.First != b.Arrangement.First:
+		return First
 	case cacheState(a) != cacheState(b):
 		return Cache
 	case a.Run != b.Run:

@@ -63,6 +63,7 @@ type Dimension string
 // matter of timing.
 const (
 	Start   Dimension = "start"          // another lifetime of the server
+	First   Dimension = "first"          // the first requests after a start and later ones
 	Rank    Dimension = "rank"           // another data-parallel rank, or one that nobody knows
 	Cache   Dimension = "cache"          // another state of the prefix cache
 	Batch   Dimension = "batch"          // another arrangement
@@ -71,12 +72,12 @@ const (
 )
 
 // Dimensions lists them from what explains everything to what explains least.
-var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, Start}
+var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, First, Start}
 
 // Text is what a reader calls d.
 func (d Dimension) Text() string {
 	return map[Dimension]string{
-		Start: "another start of the server", Rank: "another data-parallel rank", Cache: "another state of the prefix cache",
+		Start: "another start of the server", First: "the first after a start, and later", Rank: "another data-parallel rank", Cache: "another state of the prefix cache",
 		Batch: "another arrangement", Company: "the same at once again", Again: "the same alone again",
 	}[d]
 }
@@ -161,10 +162,14 @@ type Power struct {
 
 // A ControlResult is what the same workloads showed on a server that varies.
 type ControlResult struct {
-	Server string        `json:"server"`
-	Status report.Status `json:"status"` // pass: it was found variant, as it must
-	Pairs  int           `json:"pairs"`
-	Differ int           `json:"differ"`
+	Server   string        `json:"server"`
+	Status   report.Status `json:"status"` // pass: it was found variant, as it must
+	Pairs    int           `json:"pairs"`
+	Differ   int           `json:"differ"`
+	Requests int           `json:"requests"`         // of the workloads that it was sent
+	Changed  int           `json:"changed_requests"` // of them
+	Subject  int           `json:"subject_changed"`  // of the same requests, on the server that is judged
+	Plain    bool          `json:"plain,omitempty"`  // it runs without invar's operators, and the other one with them
 }
 
 // A Result is everything.

@@ -15,7 +15,7 @@ func verdict(f Facts, res *Result, all, compare []*journal.Run) Verdict {
 	t := total(res.Workloads)
 	v.Notes = notes(f, res, all, compare)
 	if t.Differ > t.Unclear {
-		v.Word, v.Sentence = Variant, variantSentence(res)
+		v.Word, v.Sentence = Variant, variantSentence(res)+controlSentence(res.Control)
 		return v.ended(f)
 	}
 	v.Reasons = vacuity(all, compare, res.Workloads)
@@ -27,7 +27,7 @@ func verdict(f Facts, res *Result, all, compare []*journal.Run) Verdict {
 	case len(v.Reasons) > 0:
 		v.Word = Inconclusive
 	default:
-		v.Word, v.Sentence = Invariant, invariantSentence(res)
+		v.Word, v.Sentence = Invariant, invariantSentence(res)+controlSentence(res.Control)
 		return v.ended(f)
 	}
 	v.Sentence = "This run cannot tell whether answers depend on the batch: " + v.Reasons[0].Text + "."
@@ -154,6 +154,7 @@ func cause(dims []Count) string {
 		Company: "between repeats of the same requests at once, whose steps are composed anew each time" + repeats,
 		Cache:   "with what the prefix cache holds",
 		Rank:    "with the data-parallel rank that answers",
+		First:   "in the first requests after a start, while later ones agree: warm-up, which is not the batch",
 		Start:   "from one start of the server to the next, stable within each",
 	}
 	for _, d := range Dimensions {
@@ -164,9 +165,27 @@ func cause(dims []Count) string {
 	return ""
 }
 
+func workloads(n int) string {
+	if n == 1 {
+		return "one workload"
+	}
+	return fmt.Sprintf("%d workloads", n)
+}
+
+// controlSentence sets the control beside the server that is judged.
+func controlSentence(c *ControlResult) string {
+	switch {
+	case c == nil || c.Requests == 0:
+		return ""
+	case c.Plain:
+		return fmt.Sprintf(" Without the operators: %d of %d requests differ; with: %d of %d.", c.Changed, c.Requests, c.Subject, c.Requests)
+	}
+	return fmt.Sprintf(" The control: %d of %d requests differ; the server: %d of %d.", c.Changed, c.Requests, c.Subject, c.Requests)
+}
+
 func invariantSentence(res *Result) string {
 	t := total(res.Workloads)
-	s := fmt.Sprintf("No answer changed: %d requests in %d workloads, %d pairs compared bit by bit", t.Requests, len(res.Workloads), t.Pairs)
+	s := fmt.Sprintf("No answer changed: %d requests in %s, %d pairs compared bit by bit", t.Requests, workloads(len(res.Workloads)), t.Pairs)
 	if n := res.Server.Lifetimes; n > 1 {
 		s += fmt.Sprintf(" over %d starts", n)
 	}

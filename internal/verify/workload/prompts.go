@@ -20,13 +20,42 @@ type Prompts struct {
 
 // The styles of prompts.
 const (
+	drawn   = "drawn"   // the sentences of templates, in the order in which vLLM's test draws its own
 	mixed   = "mixed"   // an instruction and words on one of many subjects
 	shared  = "shared"  // the same first words, then words of its own
 	long    = "long"    // many words
 	outlier = "outlier" // digits, signs, one word for ever, other scripts
 )
 
-func knownStyle(s string) bool { return slices.Contains([]string{mixed, shared, long, outlier}, s) }
+func knownStyle(s string) bool {
+	return slices.Contains([]string{drawn, mixed, shared, long, outlier}, s)
+}
+
+// templates stand for the fifteen of vLLM's test: as many of each kind, about as
+// long, in words of our own.
+var templates = []string{
+	"Question: Which metal expands least when it gets warm?\nAnswer: The metal that expands least is",
+	"Q: Why does bread rise?\nA: Bread rises because the yeast in it",
+	"User: How does a pendulum clock keep time?\nAssistant: A pendulum clock is",
+	"Long before the first ships reached this coast, there was",
+	"The watchmaker locked her workshop that evening and noticed",
+	"On the last day of the harvest the whole village",
+	"To sort a list of numbers without a second list, start by",
+	"The parser reads one line after the other and",
+	"These are the steps that make a slow program faster:",
+	"The invention of the printing press was a change that",
+	"Earthquakes are recorded with several instruments, among them",
+	"A grown oak tree drops about ten thousand acorns which",
+	"We were talking about moving to another town because",
+	"Last week my neighbour brought home a dog and",
+	"The part of winter that I like most is",
+}
+
+// draw is which template each prompt is: Python's random.seed(42), then for each
+// prompt a choice of fifteen and a number of words from 10 to 50. The test draws
+// that number and, up to 50 words, does not use it: prompts stay as short as the
+// templates, and some are sent twice.
+var draw = []int{10, 0, 3, 2, 10, 1, 6, 0, 3, 8, 0, 3, 6, 7, 4, 12, 11, 5, 2, 12, 1, 6, 5, 9, 12, 11, 8, 14, 1, 4, 9, 9}
 
 // openings are the instructions of mixed prompts.
 var openings = []string{
@@ -61,6 +90,10 @@ func (p Prompts) At(i int) string {
 	r := rand.New(rand.NewPCG(p.Seed, uint64(i)+1)) //nolint:gosec // reproducible, not secret
 	n := p.Min + r.IntN(max(p.Max-p.Min, 0)+1)
 	switch p.Style {
+	case drawn:
+		if i < len(draw) {
+			return templates[draw[i]]
+		}
 	case shared:
 		// Sixteen words are 16 or more tokens with every tokenizer seen.
 		head := rand.New(rand.NewPCG(p.Seed, 0)) //nolint:gosec // as above

@@ -64,6 +64,7 @@ type Arrangement struct {
 	Cache   Cache         `yaml:"cache" json:"cache"`
 	Gap     time.Duration `yaml:"gap" json:"gap,omitempty"` // between arrivals, for staggered
 	Stream  bool          `yaml:"stream" json:"stream,omitempty"`
+	First   bool          `yaml:"first" json:"first,omitempty"` // before everything else that a start is asked
 }
 
 // A Workload is prompts, sampling and the arrangements whose answers must agree.
@@ -141,9 +142,17 @@ func (w *Workload) check() error {
 			return fmt.Errorf("run %s: unknown cache %q", r.Name, r.Cache)
 		case r.Fillers != "" && (!knownStyle(r.Fillers) || r.Extra < 1):
 			return fmt.Errorf("run %s: fillers need a known style and extra", r.Name)
+		case r.First && (r.Repeat > 1 || r.Mode != Alone):
+			return fmt.Errorf("run %s: what is first is sent once, alone", r.Name)
 		}
 	}
 	return nil
+}
+
+// Fresh reports whether w is about the first requests after a start: it says
+// nothing about a server that has answered others.
+func (w Workload) Fresh() bool {
+	return slices.ContainsFunc(w.Runs, func(a Arrangement) bool { return a.First })
 }
 
 // Requests is how many prompts one lifetime of w sends, fillers included.

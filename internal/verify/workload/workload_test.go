@@ -1,12 +1,16 @@
 package workload
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/data"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // TestPresetOfPR45683 is exact: what the script of that change sends.
@@ -20,8 +24,8 @@ func TestPresetOfPR45683(t *testing.T) {
 	if want := (Sampling{MaxTokens: 8, Temperature: 0.6, TopP: 1, Seed: 42, Logprobs: 5}); w.Sampling != want {
 		t.Errorf("got %+v, want %+v", w.Sampling, want)
 	}
-	if p := w.Prompts; p.Count != 32 || p.Min != 10 || p.Max != 50 || p.Seed != 42 || len(openings) != 15 {
-		t.Errorf("%+v, %d openings", p, len(openings))
+	if p := w.Prompts; p.Style != drawn || p.Count != 32 || p.Min != 10 || p.Max != 50 || p.Seed != 42 || len(templates) != 15 || len(draw) != 32 {
+		t.Errorf("%+v, %d templates, %d drawn", p, len(templates), len(draw))
 	}
 	var modes []Mode
 	for _, r := range w.Runs {
@@ -33,15 +37,43 @@ func TestPresetOfPR45683(t *testing.T) {
 	if want := []Mode{Alone, List, Concurrent}; !slices.Equal(modes, want) {
 		t.Errorf("got %v, want %v", modes, want)
 	}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i, p := range w.Prompts.All() {
-		if n := len(strings.Fields(p)); n < 10 || n > 50+12 {
+		if n := len(strings.Fields(p)); n < 8 || n > 16 {
 			t.Errorf("prompt %d has %d words", i, n)
 		}
-		seen[p] = true
+		seen[p]++
 	}
-	if len(seen) != 32 {
-		t.Errorf("%d different prompts", len(seen))
+	if len(seen) != 14 || seen[templates[13]] != 0 {
+		t.Errorf("%d different prompts, want 14 of the 15 templates", len(seen))
+	}
+	if more := (Prompts{Style: drawn, Count: 33, Min: 10, Max: 50, Seed: 42}).At(32); len(strings.Fields(more)) < 10 {
+		t.Errorf("the prompt after the drawn ones: %q", more)
+	}
+}
+
+// TestDrawIsThatOfPython makes the draw again as the test of vLLM makes it.
+func TestDrawIsThatOfPython(t *testing.T) {
+	t.Parallel()
+	py, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+import random
+random.seed(42)
+out = []
+for _ in range(32):
+    out.append(random.choice(range(15)))
+    random.randint(10, 50)
+print(*out)
+`
+	res, err := run.System{}.Run(t.Context(), run.Cmd{Argv: []string{py, "-c", script}, Env: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.TrimSpace(string(res.Stdout)), strings.Trim(fmt.Sprint(draw), "[]"); got != want {
+		t.Errorf("Python draws %s\nwe have     %s", got, want)
 	}
 }
 
