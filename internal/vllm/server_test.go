@@ -189,74 +189,88 @@ func checkRouting(t *testing.T, dir string, on bool) {
 	}
 }
 
-// A server that was asked to be invariant and cannot be does not start.
+// A server that was asked to be invariant and has no stage 1 does not start.
 func TestServerDoesNotStartHalfInvariant(t *testing.T) {
 	place := ready(t)
-	for _, tc := range []struct {
-		name string
-		env  []string
-		want string
-	}{
-		{"no stage 1", []string{"INVAR_BATCH_INVARIANT=1", "INVAR_CPU_LIBRARY=/nonexistent/libinvar_cpu.so"}, "the stage 1 library /nonexistent/libinvar_cpu.so (named by INVAR_CPU_LIBRARY) does not exist"},
-		{"vLLM's own switch", []string{"INVAR_BATCH_INVARIANT=1", "VLLM_BATCH_INVARIANT=1"}, "On the CPU it registers Triton kernels that do not run there"},
-		{"another value", []string{"INVAR_BATCH_INVARIANT=yes"}, "INVAR_BATCH_INVARIANT='yes': want 1"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if text := testkit.LaunchVLLM(t, place, "small-bfloat16", tc.env...).Ended(t); !strings.Contains(text, tc.want) {
-				t.Errorf("the log does not say %q:\n%s", tc.want, run.LastLines(text, 20))
-			}
-		})
+	text := testkit.LaunchVLLM(t, place, "small-bfloat16", "INVAR_BATCH_INVARIANT=1", "INVAR_CPU_LIBRARY=/nonexistent/libinvar_cpu.so").Ended(t)
+	if want := "the stage 1 library /nonexistent/libinvar_cpu.so (named by INVAR_CPU_LIBRARY) does not exist"; !strings.Contains(text, want) {
+		t.Errorf("the log does not say %q:\n%s", want, run.LastLines(text, 20))
 	}
 }
 
-// What the plugin does in a process that is no server: another release, and a
-// function of vLLM that is not the known one, are refused and nothing is patched.
-func TestPluginIsWholeOrNotAtAll(t *testing.T) {
-	place := ready(t)
-	script := `
-import json, sys, vllm, vllm.plugins
+// plugin has vLLM load its plugins again and again in one process: what is
+// refused leaves nothing patched, so that the next case meets vLLM as it is.
+const plugin = `
+import json, os, sys, vllm, vllm.plugins
 import vllm.model_executor.layers.utils as U
 import vllm.v1.attention.backends.cpu_attn as A
-exec(sys.argv[1])
-before = (U.dispatch_cpu_unquantized_gemm, A.CPUAttentionMetadataBuilder.build)
-try:
-    vllm.plugins.load_general_plugins()
-    error = ""
-except Exception as e:
-    error = f"{type(e).__name__}: {e}"
-after = (U.dispatch_cpu_unquantized_gemm, A.CPUAttentionMetadataBuilder.build)
-print("\n" + json.dumps({"error": error, "patched": [a is not b for a, b in zip(before, after)]}))
+out = {}
+for name, change, undo in json.load(sys.stdin):
+    exec(change)
+    before = (U.dispatch_cpu_unquantized_gemm, A.CPUAttentionMetadataBuilder.build)
+    vllm.plugins.plugins_loaded = False
+    try:
+        vllm.plugins.load_general_plugins()
+        error = ""
+    except Exception as e:
+        error = f"{type(e).__name__}: {e}"
+    after = (U.dispatch_cpu_unquantized_gemm, A.CPUAttentionMetadataBuilder.build)
+    out[name] = {"error": error, "patched": [a is not b for a, b in zip(before, after)]}
+    exec(undo)
+print("\n" + json.dumps(out))
 `
-	for _, tc := range []struct {
-		name, change, want string
-		patched            bool
-	}{
-		{"known", "", "", true},
-		{"another release", "vllm.__version__ = '0.99.1'", "vLLM 0.99.1 on the platform cpu is not known; want one of 0.32.0-cpu", false},
-		{"another source", "A.CPUAttentionMetadataBuilder.build = lambda self: None", "build is not that of vLLM 0.32.0", false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			env := append(run.Unsetenv(os.Environ(), "VLLM_PLUGINS"), "INVAR_BATCH_INVARIANT=1", "VLLM_CACHE_ROOT="+t.TempDir())
-			res, err := run.System{}.Run(t.Context(), run.Cmd{Argv: []string{place.Python, "-c", script, tc.change}, Env: env})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, res.Stderr)
-			}
-			var got struct {
-				Error   string `json:"error"`
-				Patched []bool `json:"patched"`
-			}
-			if err := json.Unmarshal([]byte(run.LastLines(string(res.Stdout), 1)), &got); err != nil {
-				t.Fatalf("%v in %s", err, res.Stdout)
-			}
-			if !strings.Contains(got.Error, tc.want) || (tc.want == "") != (got.Error == "") {
-				t.Errorf("error %q, want %q", got.Error, tc.want)
-			}
-			for _, p := range got.Patched {
-				if p != tc.patched {
-					t.Errorf("patched %v, want %v", got.Patched, tc.patched)
-				}
-			}
-		})
+
+// What the plugin does in a process that is no server: another release, a
+// function of vLLM that is not the known one, vLLM's own switch and a value that
+// is none are refused and nothing is patched; then the known release is, whole.
+func TestPluginIsWholeOrNotAtAll(t *testing.T) {
+	place := ready(t)
+	cases := []struct{ name, change, undo, want string }{
+		{
+			"another release", "was = vllm.__version__; vllm.__version__ = '0.99.1'", "vllm.__version__ = was",
+			"vLLM 0.99.1 on the platform cpu is not known; want one of 0.32.0-cpu",
+		},
+		{
+			"another source", "C = A.CPUAttentionMetadataBuilder; was = C.build; C.build = lambda self: None", "C.build = was",
+			"build is not that of vLLM 0.32.0",
+		},
+		{
+			"vLLM's own switch", "os.environ['VLLM_BATCH_INVARIANT'] = '1'", "del os.environ['VLLM_BATCH_INVARIANT']",
+			"On the CPU it registers Triton kernels that do not run there",
+		},
+		{
+			"another value", "os.environ['INVAR_BATCH_INVARIANT'] = 'yes'", "os.environ['INVAR_BATCH_INVARIANT'] = '1'",
+			"INVAR_BATCH_INVARIANT='yes': want 1",
+		},
+		{"known", "", "", ""},
+	}
+	var ask [][3]string
+	for _, c := range cases {
+		ask = append(ask, [3]string{c.name, c.change, c.undo})
+	}
+	in, err := json.Marshal(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := append(run.Unsetenv(os.Environ(), "VLLM_PLUGINS"), "INVAR_BATCH_INVARIANT=1", "VLLM_CACHE_ROOT="+t.TempDir())
+	res, err := run.System{}.Run(t.Context(), run.Cmd{Argv: []string{place.Python, "-c", plugin}, Env: env, Stdin: bytes.NewReader(in)})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, res.Stderr)
+	}
+	var got map[string]struct {
+		Error   string `json:"error"`
+		Patched []bool `json:"patched"`
+	}
+	if err := json.Unmarshal([]byte(run.LastLines(string(res.Stdout), 1)), &got); err != nil {
+		t.Fatalf("%v in %s", err, res.Stdout)
+	}
+	for _, c := range cases {
+		g := got[c.name]
+		if !strings.Contains(g.Error, c.want) || (c.want == "") != (g.Error == "") {
+			t.Errorf("%s: error %q, want %q", c.name, g.Error, c.want)
+		}
+		if len(g.Patched) != 2 || g.Patched[0] != (c.want == "") || g.Patched[1] != (c.want == "") {
+			t.Errorf("%s: patched %v, want %v", c.name, g.Patched, c.want == "")
+		}
 	}
 }

@@ -101,12 +101,17 @@ func TestDimensions(t *testing.T) {
 		"addressed":        {with(func(r *journal.Run) { r.Rank = 1 }), 4, Rank},
 		"any of several":   {with(func(r *journal.Run) { r.Repeat = 1 }), 4, Rank},
 		"another lifetime": {with(func(r *journal.Run) { r.Lifetime, r.Rank = 2, 1 }), 4, Start},
+		"first elsewhere":  {with(func(r *journal.Run) { r.Arrangement.First, r.Run, r.Lifetime, r.Rank = true, "first", 2, 1 }), 4, First},
 		"the first":        {with(func(r *journal.Run) { r.Arrangement.First, r.Run = true, "first" }), 1, First},
-		"the next first":   {with(func(r *journal.Run) { r.Arrangement.First, r.Run, r.Lifetime = true, "first", 2 }), 1, Start},
 	} {
 		if got := dimensionOf(a, c.b, c.engines); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	first := with(func(r *journal.Run) { r.Arrangement.First, r.Run = true, "first" })
+	next := with(func(r *journal.Run) { r.Arrangement.First, r.Run, r.Lifetime = true, "first", 2 })
+	if got := dimensionOf(first, next, 1); got != Start {
+		t.Errorf("the first of two starts: %q", got)
 	}
 	one := with(func(r *journal.Run) { r.Arrangement.Mode, r.Run = workload.Concurrent, "at once" })
 	two := with(func(r *journal.Run) { r.Arrangement.Mode, r.Run, r.Repeat = workload.Concurrent, "at once", 1 })

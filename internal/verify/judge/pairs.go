@@ -80,12 +80,12 @@ func meet(a, b *journal.Run) (pairs, differ int) {
 // was not addressed to one may have been answered by any.
 func dimensionOf(a, b *journal.Run, engines int) Dimension {
 	switch {
+	case a.Arrangement.First != b.Arrangement.First:
+		return First
 	case a.Lifetime != b.Lifetime:
 		return Start
 	case a.Rank != b.Rank || engines > 1 && a.Rank == journal.NoRank:
 		return Rank
-	case a.Arrangement.First != b.Arrangement.First:
-		return First
 	case cacheState(a) != cacheState(b):
 		return Cache
 	case a.Run != b.Run:

@@ -62,8 +62,8 @@ type Dimension string
 // order. Repeats at once are no exact repeats: who shares a step with whom is a
 // matter of timing.
 const (
-	Start   Dimension = "start"          // another lifetime of the server
 	First   Dimension = "first"          // the first requests after a start and later ones
+	Start   Dimension = "start"          // another lifetime of the server
 	Rank    Dimension = "rank"           // another data-parallel rank, or one that nobody knows
 	Cache   Dimension = "cache"          // another state of the prefix cache
 	Batch   Dimension = "batch"          // another arrangement
@@ -72,7 +72,7 @@ const (
 )
 
 // Dimensions lists them from what explains everything to what explains least.
-var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, First, Start}
+var Dimensions = []Dimension{Again, Batch, Company, Cache, Rank, Start, First}
 
 // Text is what a reader calls d.
 func (d Dimension) Text() string {

@@ -22,6 +22,7 @@ type Suspect struct {
 	Engine    []string    `yaml:"engine" json:"-"`    // empty: every engine
 	Workload  string      `yaml:"workload" json:"-"`  // has differences
 	Dimension Dimension   `yaml:"dimension" json:"-"` // has differences, in Workload where that is given
+	Only      bool        `yaml:"only" json:"-"`      // no other dimension has any
 	Kind      answer.Kind `yaml:"kind" json:"-"`      // all changed requests are of it
 	Share     float64     `yaml:"share" json:"-"`     // of Workload's requests that changed, at least
 	Every     bool        `yaml:"every" json:"-"`     // no workload with several arrangements is without differences between them
@@ -73,6 +74,9 @@ func (s Suspect) fits(res *Result) bool {
 		return false
 	}
 	if s.Dimension != "" && !slices.ContainsFunc(dims, func(c Count) bool { return c.Dimension == s.Dimension && c.Differ > 0 }) {
+		return false
+	}
+	if s.Only && slices.ContainsFunc(res.ByDim, func(c Count) bool { return c.Dimension != s.Dimension && c.Differ > 0 }) {
 		return false
 	}
 	if s.Kind != "" {
