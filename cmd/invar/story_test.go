@@ -23,9 +23,6 @@ func TestStory(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TMPDIR", "/tmp") // sockets of vLLM lie there, and their paths have to be short
-			for _, v := range []string{"INVAR_BATCH_INVARIANT", "VLLM_BATCH_INVARIANT", "VLLM_PLUGINS", "PYTHONPATH", "VIRTUAL_ENV"} {
-				e.Setenv(v, "")
-			}
 			return nil
 		},
 	})

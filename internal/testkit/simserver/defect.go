@@ -22,7 +22,7 @@ func (e *engine) taint(plan []slice, s slice, row int) uint64 {
 	mark(Cascade, len(plan) >= 4 && samePrefix(plan), 15)
 	mark(FP8Scale, outlierBeside(plan, row), 16)
 	mark(FirstAfter, fresh && s.r.answered <= 2, 17)
-	mark(Autotune, fresh, 100+e.cfg.Lifetime)
+	mark(Autotune, fresh && s.r.hit == 0, 100+e.cfg.Lifetime) // a cached prefix has it already
 	mark(FlakyRun, len(plan) > 1 && unit(mix(e.step, e.cfg.Seed+3)) < 0.1, 18)
 	return t
 }

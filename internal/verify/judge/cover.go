@@ -105,7 +105,11 @@ func rankCover(f Facts, runs []*journal.Run) Cover {
 		}
 		engine := answered(r)
 		if engine == "" {
-			c.Got = fmt.Sprintf("requests for rank %d were answered by several engines or by none, as the counters have it: which rank answered is not known", r.Rank)
+			why := "the server does not route by rank"
+			if r.Observed.Port != "" {
+				why = "the counter at its port does not move alone"
+			}
+			c.Got = fmt.Sprintf("requests for rank %d were answered by several engines or by none, as the counters have it: %s", r.Rank, why)
 			return c
 		}
 		if had, ok := reached[r.Rank]; ok && had != engine {
