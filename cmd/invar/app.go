@@ -154,7 +154,7 @@ func commands() []*cli.Command {
 	return []*cli.Command{
 		buildCommand(), planCommand(), detectCommand(), doctorCommand(), targetsCommand(),
 		probeCommand(), statusCommand(), rollbackCommand(), uninstallCommand(), gcCommand(),
-		envCommand(), execCommand(), sourceCommand(), shimCommand(), packageCommand(), imageCommand(),
+		envCommand(), execCommand(), sourceCommand(), shimCommand(), packageCommand(), imageCommand(), ciCommand(),
 		verifyCommand(), lintCommand(), capacityCommand(), setupCommand(), explainCommand(), versionCommand(), completionCommand(), manCommand(),
 	}
 }

@@ -161,7 +161,7 @@ func (j *judge) driverHint() string {
 // of target.yaml.
 func (j *judge) rows() []Row {
 	var out []Row
-	for _, r := range j.d.Matrix.usable(j.t.Name) {
+	for _, r := range j.d.Matrix.Usable(j.t.Name) {
 		if j.rowFits(r) {
 			out = append(out, r)
 		}
@@ -269,7 +269,7 @@ func (j *judge) olderRow(have Have) string {
 	if have["torch_npu"] == "" || have["cann"] == "" {
 		return ""
 	}
-	n := len(j.d.Matrix.usable(j.t.Name))
+	n := len(j.d.Matrix.Usable(j.t.Name))
 	for _, a := range j.d.Matrix.nearest(j.d.Matrix.Rows[n:], have) {
 		if a.hard == 0 && a.soft == 0 {
 			return a.Row

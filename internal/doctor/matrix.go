@@ -143,8 +143,8 @@ func (m Matrix) check() error {
 	return nil
 }
 
-// usable are the rows with a batch-invariant mode for target, new to old.
-func (m Matrix) usable(target string) []Row {
+// Usable are the rows with a batch-invariant mode for target, new to old.
+func (m Matrix) Usable(target string) []Row {
 	oldest := m.Oldest
 	for _, t := range m.Targets {
 		if t.Target == target {

@@ -73,7 +73,7 @@ func TestNearestRow(t *testing.T) {
 		{"an alpha is no patch", Have{"python": "3.11.9", "cann": "8.5.0.alpha001", "torch": "2.9.0", "torch_npu": "2.9.0"}, "0.19.1rc1", "CANN 8.5.1 instead of 8.5.0.alpha001"},
 	}
 	for _, tt := range tests {
-		best := m.nearest(m.usable("ascend910b"), tt.have)[0]
+		best := m.nearest(m.Usable("ascend910b"), tt.have)[0]
 		if best.Row != tt.row || !strings.Contains(best.Phrase(), tt.want) {
 			t.Errorf("%s: got %s: %s; want %s: %s", tt.name, best.Row, best.Phrase(), tt.row, tt.want)
 		}
