@@ -28,10 +28,8 @@ func markImages(rows []Row, families []image.Family) error {
 			}
 			r.Image = r.Image && builds(fam, t, *r, newest)
 			if !r.Image {
-				r.Tags = []string{}
-				continue
+				r.Tag, r.Tags = "", []string{}
 			}
-			r.Tag = r.Tags[0] + "-" + r.Arch
 		}
 		if !slices.ContainsFunc(rows, func(r Row) bool { return r.Family == fam.Name && r.Image }) {
 			return fmt.Errorf("no row is the image %s", fam.Name)

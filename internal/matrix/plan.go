@@ -98,6 +98,7 @@ func (f facts) row(im image.Row, p basePython, c combination, platform string, o
 		Name:   fmt.Sprintf("%s-%s-%s-py%s-torch%s", im.Family, im.OS, arch, p.Version, c.torch),
 		Target: im.Target, Family: im.Family, Arch: arch, Platform: platform, OS: im.OS, Python: p.Version, Torch: c.torch,
 		Requirements: c.requirements, CANN: c.cann, SoC: im.SoC, Runner: label, Container: container(im.Base, p), Require: im.Require,
+		Tag:  o.Repository + ":" + o.Version + "-" + arch + strings.TrimPrefix(im.Tags[0], o.Repository+":"+o.Version),
 		Tags: im.Tags,
 	}
 	row.Image = row.Container == im.Base

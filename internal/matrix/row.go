@@ -17,7 +17,7 @@ type Row struct {
 	Container    string   `json:"container"`    // image with this OS and Python
 	Require      int      `json:"require"`      // probe level that a build must reach
 	Image        bool     `json:"image"`        // invar image build makes exactly this combination
-	Tag          string   `json:"tag"`          // of this architecture's image
+	Tag          string   `json:"tag"`          // of this architecture's image: invar image build --tag VERSION-ARCH
 	Tags         []string `json:"tags"`         // that the images of all architectures share
 }
 
