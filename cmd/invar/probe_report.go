@@ -19,7 +19,7 @@ import (
 func probeFiles(c *cli.Context, res probe.Result) error {
 	for name, write := range map[string]func(io.Writer) error{
 		"junit": func(w io.Writer) error { return probe.WriteJUnit(w, res) },
-		"sarif": func(w io.Writer) error { return probe.WriteSARIF(w, res, release) },
+		"sarif": func(w io.Writer) error { return probe.WriteSARIF(w, res, release, workflowFile()) },
 		"tap":   func(w io.Writer) error { return probe.WriteTAP(w, res) },
 	} {
 		if file := c.String(name); file != "" {
@@ -44,6 +44,18 @@ func probeFiles(c *cli.Context, res probe.Result) error {
 	}
 	err = probe.WriteSummary(f, res)
 	return errors.Join(err, f.Close())
+}
+
+// workflowFile is the file of the workflow that runs on GitHub, relative to its
+// repository: "me/repo/.github/workflows/check.yml@refs/heads/main" names it.
+func workflowFile() string {
+	ref := os.Getenv("GITHUB_WORKFLOW_REF")
+	if !onGitHub() || ref == "" {
+		return ""
+	}
+	file, _, _ := strings.Cut(ref, "@")
+	parts := strings.SplitN(file, "/", 3)
+	return parts[len(parts)-1]
 }
 
 // probeBaseline records the baseline where there is none yet, and reports what

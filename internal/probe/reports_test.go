@@ -41,12 +41,17 @@ func TestTAP(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := WriteSARIF(&b, everyOutcome, "1.0.0"); err != nil {
+	if err := WriteSARIF(&b, everyOutcome, "1.0.0", ".github/workflows/check.yml"); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
 		Runs []struct {
-			Results []struct{ Kind, Level, RuleID string }
+			Results []struct {
+				Kind, Level, RuleID string
+				Locations           []struct {
+					PhysicalLocation struct{ ArtifactLocation struct{ URI string } }
+				}
+			}
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
@@ -54,6 +59,9 @@ func TestSARIF(t *testing.T) {
 	}
 	var kinds []string
 	for _, r := range doc.Runs[0].Results {
+		if len(r.Locations) != 1 || r.Locations[0].PhysicalLocation.ArtifactLocation.URI != ".github/workflows/check.yml" {
+			t.Errorf("%s is at %+v: code scanning refuses it", r.RuleID, r.Locations)
+		}
 		kinds = append(kinds, r.Kind+" "+r.Level)
 	}
 	if got := strings.Join(kinds, ", "); got != "pass none, fail error, open none, notApplicable none" {

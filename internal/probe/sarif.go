@@ -12,13 +12,18 @@ import (
 
 // WriteSARIF writes res as SARIF 2.1.0: a result for each check, passes included,
 // so that code scanning sees when one comes back. Checks have no file in a
-// repository: they are at a logical location, the installation.
-func WriteSARIF(w io.Writer, res Result, version string) error {
+// repository: they are at a logical location, the installation. Code scanning
+// refuses results without a file, so file, where it is given, is the one in the
+// repository that asked for the probe.
+func WriteSARIF(w io.Writer, res Result, version, file string) error {
 	run := sarif.NewRunWithInformationURI("invar probe", "https://github.com/invar-ops/invar")
 	run.Tool.Driver.WithVersion(version)
 	where := sarif.NewLocation().WithLogicalLocations([]*sarif.LogicalLocation{
 		sarif.NewLogicalLocation().WithFullyQualifiedName(fmt.Sprintf("%s, generation %d, %s", res.Prefix, res.Generation, res.Python)),
 	})
+	if file != "" {
+		where.WithPhysicalLocation(sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(file)).WithRegion(sarif.NewRegion().WithStartLine(1)))
+	}
 	for _, c := range res.Checks {
 		id := fmt.Sprintf("level-%d/%s", c.Level, c.Name)
 		run.AddRule(id).WithDescription(firstNonEmpty(c.Want, c.Name))
