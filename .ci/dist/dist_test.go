@@ -11,18 +11,23 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestDist makes a release twice, from two clones in other folders, with
-// another umask and time zone, and installs the deb in a bare Debian.
+// TestDist makes a release by the steps of the release workflow: twice, from two
+// clones in other folders, with another umask and time zone. Then it installs
+// the deb in a bare Debian.
 func TestDist(t *testing.T) {
-	first, second := clone(t), clone(t)
-	runIn(t, first, nil, "go", "run", "-C", ".ci/dist", ".")
-	elsewhere := t.TempDir()
-	runIn(t, second, []string{"TZ=Asia/Tokyo", "LC_ALL=C.UTF-8", "OUT=" + elsewhere}, "sh", "-c", `umask 077; exec go run -C .ci/dist . -out "$OUT"`)
-	sums := read(t, filepath.Join(first, "dist", "SHA256SUMS"))
-	if again := read(t, filepath.Join(elsewhere, "SHA256SUMS")); again != sums {
-		t.Fatalf("two runs differ:\n%s\n%s", sums, again)
+	first := clone(t)
+	job := releaseJob(t, first)
+	for _, s := range job.steps {
+		if code, out := job.run(t, s); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", s.Name, code, out)
+		}
 	}
 	dist := filepath.Join(first, "dist")
+	sums := read(t, filepath.Join(dist, "SHA256SUMS"))
+	if again := read(t, filepath.Join(job.temp, "again/dist/SHA256SUMS")); again != sums {
+		t.Fatalf("two runs differ:\n%s\n%s", sums, again)
+	}
+	t.Run("workflow", func(t *testing.T) { testWorkflow(t, job) })
 	runIn(t, dist, nil, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	if n := strings.Count(sums, "\n"); n != 4*len(arches) {
 		t.Errorf("%d files in SHA256SUMS, want a binary, its bill of materials, a deb and an rpm for each of %v:\n%s", n, arches, sums)
@@ -124,6 +129,14 @@ func testDeb(t *testing.T, dist string) {
 	}
 	if out := runIn(t, root, nil, "chroot", root, "sh", "-c", "invar plan cpu; echo $?"); !strings.HasSuffix(out, "3\n") {
 		t.Errorf("a bare Debian meets the target cpu?\n%s", out)
+	}
+	for _, f := range []string{
+		"man/man1/invar.1.gz", "bash-completion/completions/invar", "zsh/vendor-completions/_invar", "fish/vendor_completions.d/invar.fish",
+		"doc/invar/sbom.cdx.json",
+	} {
+		if info, err := os.Stat(filepath.Join(root, "usr/share", f)); err != nil || info.Size() == 0 {
+			t.Errorf("%s is not in the package (%v)", f, err)
+		}
 	}
 	runIn(t, root, nil, "chroot", root, "dpkg", "--purge", "invar")
 	if _, err := os.Lstat(filepath.Join(root, "usr/bin/invar")); !os.IsNotExist(err) {

@@ -25,13 +25,17 @@ func TestInstall(t *testing.T) {
 	}{
 		{"as released", func(*release, map[string]string) {}, ""},
 		{"with a v", func(_ *release, env map[string]string) { env["INVAR_VERSION"] = "v" + v }, ""},
-		{"pinned", func(r *release, env map[string]string) { env["INVAR_SHA256"] = strings.Repeat("0", 64) + "\n" + r.digest }, ""},
+		{"pinned", func(r *release, env map[string]string) {
+			env["INVAR_SHA256"] = strings.Repeat("0", 64) + "\n" + r.digest
+		}, ""},
 		{"pinned to another", func(_ *release, env map[string]string) { env["INVAR_SHA256"] = strings.Repeat("0", 64) }, "as INVAR_SHA256 says"},
 		{"pinned to a part of it", func(r *release, env map[string]string) { env["INVAR_SHA256"] = r.digest[:12] }, "as INVAR_SHA256 says"},
 		{"wrong sum", func(r *release, _ map[string]string) {
 			r.files["SHA256SUMS"] = bytes.Replace(r.files["SHA256SUMS"], []byte(r.digest), []byte(strings.Repeat("0", 64)), 1)
 		}, "as SHA256SUMS says"},
-		{"changed on the way", func(r *release, _ map[string]string) { r.files[r.name] = append([]byte("#!/bin/true\n"), r.files[r.name]...) }, "as SHA256SUMS says"},
+		{"changed on the way", func(r *release, _ map[string]string) {
+			r.files[r.name] = append([]byte("#!/bin/true\n"), r.files[r.name]...)
+		}, "as SHA256SUMS says"},
 		{"cut off", func(r *release, _ map[string]string) { r.files[r.name] = r.files[r.name][:4096] }, "as SHA256SUMS says"},
 		{"not there", func(r *release, _ map[string]string) { delete(r.files, r.name) }, "was not fetched"},
 		{"no sums", func(r *release, _ map[string]string) { delete(r.files, "SHA256SUMS") }, "was not fetched"},
