@@ -39,8 +39,14 @@ func Plan(o Options) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
+		images := map[string][]image.Row{} // by CANN
 		for _, c := range combinations {
-			made, err := f.family(fam, t, c, o)
+			if images[c.cann] == nil {
+				if images[c.cann], err = plannedImages(fam.Name, c.cann, o); err != nil {
+					return nil, err
+				}
+			}
+			made, err := f.rows(images[c.cann], t, c, o)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", fam.Name, err)
 			}
@@ -53,16 +59,16 @@ func Plan(o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// family lists the rows of one family of images with one torch.
-func (f facts) family(fam image.Family, t target.Target, c combination, o Options) ([]Row, error) {
+func plannedImages(family, cann string, o Options) ([]image.Row, error) {
 	args := map[string]string{}
-	if c.cann != "" {
-		args[cannArg] = c.cann
+	if cann != "" {
+		args[cannArg] = cann
 	}
-	images, err := image.Plan(image.Options{Families: []string{fam.Name}, Repository: o.Repository, Version: o.Version, Args: args})
-	if err != nil {
-		return nil, err
-	}
+	return image.Plan(image.Options{Families: []string{family}, Repository: o.Repository, Version: o.Version, Args: args})
+}
+
+// rows lists those of the images of one family with one torch.
+func (f facts) rows(images []image.Row, t target.Target, c combination, o Options) ([]Row, error) {
 	var rows []Row
 	for _, im := range images {
 		pythons, err := f.pythons(im.Base)
