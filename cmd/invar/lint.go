@@ -107,7 +107,7 @@ func lintInput(c *cli.Context) (found []deployment.Deployment, file string, err 
 		if len(args) == 1 { // one quoted command
 			return deployment.Shell("command line", args[0]), "", nil
 		}
-		return []deployment.Deployment{{Where: "command line", Argv: args, Env: map[string]string{}}}, "", nil
+		return deployment.Command("command line", args), "", nil
 	}
 	name := args[0]
 	var b []byte

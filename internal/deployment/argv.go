@@ -3,33 +3,27 @@ package deployment
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/shell"
 )
 
-// entrypoints are images whose command is arguments only, as their Dockerfiles
-// say (vLLM: ENTRYPOINT ["vllm", "serve"]; vllm-ascend and SGLang have none).
-var entrypoints = []struct{ image, entrypoint string }{
-	{"vllm/vllm-openai", "vllm serve"},
-	{"vllm-cpu-release-repo", "vllm serve"},
-	{"vllm-cpu-env", "vllm serve"},
-}
-
-// container is a command as compose and Kubernetes give it.
-func container(where, image string, entrypoint, command []string, env map[string]string) []Deployment {
+// container is a command as compose, Kubernetes and docker run give it. An
+// engine's own image whose command is arguments only starts its entrypoint.
+func container(where, image, device string, entrypoint, command []string, env map[string]string) []Deployment {
 	argv := append(append([]string{}, entrypoint...), command...)
-	if len(entrypoint) == 0 {
-		for _, e := range entrypoints {
-			if strings.Contains(image, e.image) && (len(argv) == 0 || strings.HasPrefix(argv[0], "-") || !strings.Contains(argv[0], "vllm")) {
-				argv = append(strings.Fields(e.entrypoint), argv...)
-			}
-		}
+	if len(entrypoint) == 0 && (len(argv) == 0 || !strings.Contains(argv[0], "vllm")) {
+		argv = append(slices.Clone(entrypointOf(image)), argv...)
 	}
-	if found := inShell(where, argv, env); found != nil {
-		return found
+	found := inShell(where, argv, env)
+	if found == nil {
+		found = []Deployment{{Where: where, Argv: argv, Env: env}}
 	}
-	return []Deployment{{Where: where, Argv: argv, Env: env}}
+	for i := range found {
+		found[i].Image, found[i].Device = image, device
+	}
+	return found
 }
 
 // inShell reads the script of sh -c (or -lc, -ec) in argv, with env below what it

@@ -17,6 +17,9 @@ type Deployment struct {
 	Argv     []string          `json:"argv"`     // program and arguments
 	Env      map[string]string `json:"env"`      // what the text sets, not what the host has
 	Sourced  []string          `json:"sourced"`  // scripts that a shell reads before, as CANN's set_env.sh
+	Image    string            `json:"image"`    // of the container that it runs in, "" for none
+	Device   string            `json:"device"`   // what the container is given: cuda, ascend, rocm; "" when that is not said
+	OpenEnv  bool              `json:"open_env"` // more variables come from where this text does not show them
 	Problems []string          `json:"problems"` // what could not be read, or would not reach the server as written
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // PythonFile reads the calls that start an engine in a Python file: LLM(...),
-// EngineArgs(...), with arguments that are literals, and os.environ[...] = "...".
+// EngineArgs(...), with arguments that are literals, and os.environ[...] = "...";
+// the commands of subprocess.run([...]) and os.system("...") too.
 // The file is parsed by the given interpreter and never run.
 func PythonFile(ctx context.Context, r run.Runner, env []string, interpreter, where string, b []byte) ([]Deployment, error) {
 	source, err := scripts.FS.ReadFile(scripts.Calls)
@@ -38,6 +40,8 @@ func PythonFile(ctx context.Context, r run.Runner, env []string, interpreter, wh
 			Args     []string          `json:"args"`
 			Env      map[string]string `json:"env"`
 			Problems []string          `json:"problems"`
+			Command  []string          `json:"command"` // of a process that the file starts
+			Script   string            `json:"script"`  // the same, for a shell
 		} `json:"calls"`
 	}
 	if err := json.Unmarshal(res.Stdout, &answer); err != nil {
@@ -49,7 +53,24 @@ func PythonFile(ctx context.Context, r run.Runner, env []string, interpreter, wh
 	}
 	var out []Deployment
 	for _, c := range answer.Calls {
-		out = append(out, Deployment{Where: where, Line: c.Line, Argv: append([]string{LLM}, c.Args...), Env: c.Env, Problems: c.Problems})
+		switch {
+		case c.Script != "":
+			out = append(out, below(c.Env, c.Line, Shell(where, c.Script))...)
+		case c.Command != nil:
+			out = append(out, below(c.Env, c.Line, Command(where, c.Command))...)
+		default:
+			out = append(out, Deployment{Where: where, Line: c.Line, Argv: append([]string{LLM}, c.Args...), Env: c.Env, Problems: c.Problems})
+		}
 	}
 	return out, nil
+}
+
+// below gives deployments the environment that lies below their own, and a line.
+func below(env map[string]string, line int, found []Deployment) []Deployment {
+	for i := range found {
+		merged := maps.Clone(env)
+		maps.Copy(merged, found[i].Env)
+		found[i].Env, found[i].Line = merged, line
+	}
+	return found
 }

@@ -35,6 +35,19 @@ func Shell(where, text string) []Deployment {
 	return s.found
 }
 
+// Command reads a command that a shell has split already; assignments may stand
+// in front of it.
+func Command(where string, argv []string) []Deployment {
+	d := Deployment{Where: where, Argv: argv, Env: map[string]string{}}
+	for len(d.Argv) > 1 && assignment.MatchString(d.Argv[0]) {
+		name, value, _ := strings.Cut(d.Argv[0], "=")
+		d.Env[name], d.Argv = value, d.Argv[1:]
+	}
+	s := script{where: where, env: map[string]string{}, exported: map[string]string{}}
+	s.wrapped(&d)
+	return append(s.found, d)
+}
+
 func parseError(err error) string {
 	if p, ok := errors.AsType[syntax.ParseError](err); ok {
 		return fmt.Sprintf("line %d: %s", p.Pos.Line(), p.Text)
@@ -112,14 +125,18 @@ func (s *script) call(c *syntax.CallExpr) {
 	s.found = append(s.found, d)
 }
 
-// wrapped takes env's assignments and the -e of docker run into the environment,
-// and reads the script of sh -c.
+// wrapped takes env's assignments and what docker run gives into d, and reads
+// the script of sh -c.
 func (s *script) wrapped(d *Deployment) {
 	for i, w := range d.Argv {
-		name, value, isSet := strings.Cut(w, "=")
-		if i > 0 && isSet && assignment.MatchString(w) && (d.Argv[0] == "env" || d.Argv[i-1] == "-e" || d.Argv[i-1] == "--env") {
+		if name, value, isSet := strings.Cut(w, "="); i > 0 && isSet && d.Argv[0] == "env" && assignment.MatchString(w) {
 			d.Env[name] = value
 		}
+	}
+	if inner := s.dockerRun(d); inner != nil {
+		s.found = append(s.found, inner...)
+		d.Argv = nil // its words are those of the inner one
+		return
 	}
 	s.found = append(s.found, inShell(s.where, d.Argv, d.Env)...)
 }
@@ -143,7 +160,8 @@ func (s *script) literal(w *syntax.Word) (text, problem string) {
 	config := &expand.Config{
 		Env: expand.FuncEnviron(func(name string) string {
 			v, ok := s.env[name]
-			if !ok && name != "IFS" { // which the expansion itself asks for
+			// The expansion itself asks for IFS, and for HOME and PWD where "~" stands.
+			if !ok && (strings.Contains(raw.String(), "$"+name) || strings.Contains(raw.String(), "${"+name)) {
 				unknown = name
 			}
 			return v

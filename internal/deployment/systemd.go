@@ -15,6 +15,7 @@ func Systemd(where, text string) ([]Deployment, error) {
 	}
 	env := map[string]string{}
 	var problems []string
+	open := false
 	for _, o := range options {
 		switch o.Name {
 		case "Environment":
@@ -29,6 +30,7 @@ func Systemd(where, text string) ([]Deployment, error) {
 			}
 		case "EnvironmentFile":
 			problems = append(problems, "EnvironmentFile "+o.Value+" was not read: variables in it may change the answer")
+			open = true
 		}
 	}
 	var out []Deployment
@@ -38,13 +40,14 @@ func Systemd(where, text string) ([]Deployment, error) {
 		}
 		// Prefixes of systemd.service(5): they change how, not what is started.
 		argv, problem := fields(strings.TrimLeft(o.Value, "-@:+!"), env)
-		out = append(out, container(where, "", argv, nil, env)...)
+		out = append(out, container(where, "", "", argv, nil, env)...)
 		if problem != "" && len(out) > 0 {
 			out[len(out)-1].Problems = append(out[len(out)-1].Problems, problem)
 		}
 	}
 	for i := range out {
 		out[i].Problems = append(out[i].Problems, problems...)
+		out[i].OpenEnv = out[i].OpenEnv || open
 	}
 	return out, nil
 }

@@ -41,38 +41,6 @@ func YAML(where string, b []byte) ([]Deployment, error) {
 	}
 }
 
-// service is one of a compose file.
-func service(where string, s map[string]any) []Deployment {
-	env := environment(s["environment"])
-	var problems []string
-	list := func(v any) []string {
-		switch v := v.(type) {
-		case string:
-			argv, problem := fields(v, env)
-			if problem != "" {
-				problems = append(problems, problem)
-			}
-			return argv
-		case []any:
-			out := make([]string, 0, len(v))
-			for _, w := range v {
-				out = append(out, fmt.Sprint(w))
-			}
-			return out
-		}
-		return nil
-	}
-	if s["env_file"] != nil {
-		problems = append(problems, "env_file was not read: variables in it may change the answer")
-	}
-	image, _ := s["image"].(string)
-	found := container(where, image, list(s["entrypoint"]), list(s["command"]), env)
-	for i := range found {
-		found[i].Problems = append(found[i].Problems, problems...)
-	}
-	return found
-}
-
 // environment is a map or a list of NAME=VALUE, or Kubernetes' list of objects.
 func environment(v any) map[string]string {
 	env := map[string]string{}
@@ -99,39 +67,6 @@ func environment(v any) map[string]string {
 		}
 	}
 	return env
-}
-
-// walkContainers finds every list of containers below v, in whatever kind of
-// object: Pod, Deployment, StatefulSet, Job, LeaderWorkerSet.
-func walkContainers(where string, v any, out *[]Deployment) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			list, ok := v[key].([]any)
-			if !ok || key != "containers" && key != "initContainers" {
-				walkContainers(where, v[key], out)
-				continue
-			}
-			for _, item := range list {
-				c, ok := item.(map[string]any)
-				if !ok {
-					continue
-				}
-				image, _ := c["image"].(string)
-				found := container(fmt.Sprintf("%s: container %v", where, c["name"]), image, stringsOf(c["command"]), stringsOf(c["args"]), environment(c["env"]))
-				if c["envFrom"] != nil {
-					for i := range found {
-						found[i].Problems = append(found[i].Problems, "envFrom was not read: variables in it may change the answer")
-					}
-				}
-				*out = append(*out, found...)
-			}
-		}
-	case []any:
-		for _, item := range v {
-			walkContainers(where, item, out)
-		}
-	}
 }
 
 func stringsOf(v any) []string {

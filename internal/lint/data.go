@@ -53,6 +53,7 @@ type engine struct {
 	Positional  string     `yaml:"positional"` // fact of the first argument without a flag
 	Flags       []flag     `yaml:"flags"`
 	Environment []variable `yaml:"environment"`
+	Files       []string   `yaml:"files"` // flags whose value is a file with more arguments
 }
 
 type model struct {

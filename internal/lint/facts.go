@@ -37,19 +37,19 @@ type Given struct {
 func (k knowledge) factsOf(d deployment.Deployment, g Given) (Facts, []string) {
 	name, args := d.Engine()
 	f := Facts{Engine: name, Version: g.Version, Values: map[string]string{"engine": name}}
-	var problems []string
 	i := slices.IndexFunc(k.engines, func(e engine) bool { return e.Name == name })
 	if i < 0 {
 		return f, []string{"no known engine is started"}
 	}
 	e := k.engines[i]
-	problems = e.arguments(args, f.Values)
+	problems, open := e.arguments(args, f.Values)
 	for _, v := range e.Environment {
 		if value, ok := d.Env[v.Name]; ok {
 			f.Values[v.Fact] = value
 		}
 	}
-	k.defaults(e, &f)
+	k.defaults(e, &f, open, d.OpenEnv)
+	f.fromContainer(d)
 	for fact, value := range map[string]string{"device": g.Device, "arch": g.Arch, "nccl": g.NCCL} {
 		if value != "" {
 			f.Values[fact] = value
@@ -66,30 +66,36 @@ func (k knowledge) factsOf(d deployment.Deployment, g Given) (Facts, []string) {
 	return f, problems
 }
 
-// defaults fills in what the engine does when nothing is said.
-func (k knowledge) defaults(e engine, f *Facts) {
-	set := func(fact, value string) {
-		if _, ok := f.Values[fact]; !ok && value != "" {
+// defaults fills in what the engine does when nothing is said. Where more may be
+// said than the text shows, nothing is known.
+func (k knowledge) defaults(e engine, f *Facts, openArgs, openEnv bool) {
+	set := func(fact, value string, open bool) {
+		if _, ok := f.Values[fact]; !ok && value != "" && !open {
 			f.Values[fact] = value
 			f.Assumed = append(f.Assumed, fact)
 		}
 	}
 	for _, fl := range e.Flags {
-		set(fl.Fact, fl.Default)
+		set(fl.Fact, fl.Default, openArgs)
 		for _, j := range fl.JSON {
-			set(j.Fact, j.Default)
+			set(j.Fact, j.Default, openArgs)
 		}
 	}
 	for _, v := range e.Environment {
-		set(v.Fact, v.Default)
+		set(v.Fact, v.Default, openEnv)
 	}
 }
 
 // arguments reads flags into values. Unknown flags are passed over; a value
-// that is missing or is no JSON is a problem, never a crash.
-func (e engine) arguments(args []string, values map[string]string) (problems []string) {
+// that is missing or is no JSON is a problem, never a crash. open: a variable
+// that nothing sets stands where flags stand, or a file holds more of them.
+func (e engine) arguments(args []string, values map[string]string) (problems []string, open bool) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
+		if word == "" && (i > 0 || e.Positional == "" || len(args) == 1) {
+			open = true
+			continue
+		}
 		if !strings.HasPrefix(word, "-") {
 			if i == 0 && e.Positional != "" {
 				values[e.Positional] = word
@@ -97,6 +103,15 @@ func (e engine) arguments(args []string, values map[string]string) (problems []s
 			continue
 		}
 		name, value, attached := strings.Cut(word, "=")
+		if slices.Contains(e.Files, name) {
+			if !attached && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			open = true
+			problems = append(problems, name+" "+value+" was not read: arguments in it may change the answer")
+			continue
+		}
 		fl, path := e.find(name)
 		switch {
 		case fl == nil:
@@ -130,7 +145,7 @@ func (e engine) arguments(args []string, values map[string]string) (problems []s
 			fl.inner(flatten("", v), values)
 		}
 	}
-	return problems
+	return problems, open
 }
 
 // find is the flag called name; "--flag.key" gives the rest as a path.
@@ -164,32 +179,6 @@ func flatten(prefix string, v map[string]any) map[string]any {
 		out[prefix+k] = val
 	}
 	return out
-}
-
-// guessDevice takes the device from what only one kind of device has.
-func (f *Facts) guessDevice(d deployment.Deployment) {
-	if f.Values["device"] != "" && f.Values["device"] != "auto" {
-		return
-	}
-	delete(f.Values, "device")
-	for name := range d.Env {
-		switch {
-		case strings.HasPrefix(name, "ASCEND_"), strings.HasPrefix(name, "HCCL_"), strings.HasPrefix(name, "VLLM_ASCEND_"), name == "TASK_QUEUE_ENABLE", name == "PYTORCH_NPU_ALLOC_CONF":
-			f.Values["device"] = "ascend"
-		case strings.HasPrefix(name, "CUDA_"), strings.HasPrefix(name, "NVIDIA_"), strings.HasPrefix(name, "NCCL_"):
-			f.Values["device"] = "cuda"
-		case strings.HasPrefix(name, "VLLM_CPU_"), name == "INVAR_BATCH_INVARIANT":
-			f.Values["device"] = "cpu"
-		}
-	}
-	for _, file := range d.Sourced {
-		if strings.Contains(strings.ToLower(file), "/ascend") {
-			f.Values["device"] = "ascend"
-		}
-	}
-	if f.Values["quantization"] == "ascend" || strings.Contains(f.Values["additional_config"], "ascend") {
-		f.Values["device"] = "ascend"
-	}
 }
 
 // modelOf looks the model's name up.

@@ -70,6 +70,33 @@ func TestCases(t *testing.T) {
 			sure: []string{"ascend-block"}, not: []string{"bi-off", "ascend-chunked", "ascend-prefix", "model-not-validated"},
 			values: map[string]string{"block_size": "64", "device": "ascend"},
 		},
+		// Engine, version, device and arch out of the image's name and what the container is given.
+		"compose-tag.yml": {
+			sure: []string{"ascend-prefix", "ascend-chunked", "ascend-block"}, not: []string{"bi-off", "bi-v0"},
+			values: map[string]string{"device": "ascend", "tp": "2", "version": "0.11.0rc1"},
+		},
+		"leaderworkerset.yaml": {
+			sure: []string{"vllm-flashinfer", "vllm-50136"}, not: []string{"bi-off", "cpu-vllm-switch", "ascend-chunked"},
+			values: map[string]string{"device": "cuda", "tp": "8", "version": "0.11.0"},
+		},
+		"docker-run.sh": {
+			sure: []string{"bi-310p"}, not: []string{"bi-off", "ascend-block", "ascend-prefix"},
+			values: map[string]string{"device": "ascend", "arch": "ascend310p", "version": "0.18.0", "model": "Qwen/Qwen3-8B", "hccl_deterministic": "true"},
+		},
+		// What may be said elsewhere is not taken for the default.
+		"docker-entrypoint.sh": {
+			sure: []string{}, not: []string{"bi-off"},
+			values:   map[string]string{"device": "cuda", "version": "0.26.0", "tp": "4", "batch_invariant": "", "eager": ""},
+			problems: []string{"EXTRA is not set", "--env-file vllm.env was not read"},
+		},
+		"alias.py": {
+			not:    []string{"bi-off"},
+			values: map[string]string{"tp": "2", "block_size": "64", "prefix_caching": "true", "hccl_deterministic": "true", "batch_invariant": "1"},
+		},
+		"launcher.py": {
+			not:    []string{"bi-off"},
+			values: map[string]string{"tp": "2", "model": "Qwen/Qwen3-8B", "batch_invariant": "1"},
+		},
 		"vllm.service": {
 			sure: []string{"plugins-filter"}, not: []string{"bi-off", "cpu-vllm-switch"},
 			values: map[string]string{"device": "cpu", "dtype": "float32", "max_num_seqs": "32", "model": "/models/small"},
@@ -102,7 +129,11 @@ func TestCases(t *testing.T) {
 			}
 		}
 		for fact, want := range c.values {
-			if got := s.Facts.Values[fact]; got != want {
+			got := s.Facts.Values[fact]
+			if fact == "version" {
+				got = s.Facts.Version
+			}
+			if got != want {
 				t.Errorf("%s: %s is %q, want %q", name, fact, got, want)
 			}
 		}
