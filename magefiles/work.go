@@ -13,6 +13,9 @@ func Check(ctx context.Context) error { return command(ctx, ".ci/check") }
 // Bench measures both sides of every speed claim in one run.
 func Bench(ctx context.Context) error { return command(ctx, ".ci/bench") }
 
+// Gpu runs what only a GPU can show of the target cuda, and writes a record of it.
+func Gpu(ctx context.Context) error { return command(ctx, ".ci/gpu") }
+
 // Soak runs what takes longer than CI may: long fuzzing, thousands of kills.
 func Soak(ctx context.Context) error { return command(ctx, ".ci/soak") }
 

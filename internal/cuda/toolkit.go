@@ -204,13 +204,13 @@ func question(ctx context.Context, t Toolkit, env []string, r run.Runner) (answe
 	return a, err
 }
 
-// programs are the files that decide what a compile gives.
-var programs = []string{"nvcc", "cicc", "ptxas"}
+// deciders are the parts that decide what a compile, a fatbin and a link give.
+var deciders = []string{"nvcc", "cicc", "ptxas", "fatbinary", "libdevice", "crt headers", "runtime headers", "libcudart_static.a"}
 
-// identity is path, size and mtime of each program behind all links.
+// identity is path, size and mtime of each decider behind all links.
 func (t Toolkit) identity() (string, error) {
 	var out []string
-	for _, name := range programs {
+	for _, name := range deciders {
 		path := t.Parts[name]
 		if path == "" {
 			out = append(out, name+" missing")
@@ -225,11 +225,12 @@ func (t Toolkit) identity() (string, error) {
 	return strings.Join(out, "; "), nil
 }
 
-// digest is of the content of the programs: the same compiler at another place is the same.
+// digest is of the content of the deciders: the same compiler at another place is the same.
 func (t Toolkit) digest() (string, error) {
 	sum := sha256.New()
-	for _, name := range programs {
+	for _, name := range deciders {
 		path := t.Parts[name]
+		_, _ = io.WriteString(sum, name+"\n")
 		if path == "" {
 			continue
 		}

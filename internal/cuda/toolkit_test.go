@@ -91,6 +91,21 @@ func TestWholeToolkit(t *testing.T) {
 	if other := inspect(t, broken(t)); other.Digest != k.Digest {
 		t.Errorf("the digest follows the place: %s, %s", other.Digest, k.Digest)
 	}
+	other := broken(t)
+	header := filepath.Join(other, "include", "cuda_runtime.h")
+	text, err := os.ReadFile(header)
+	if err == nil {
+		err = os.Remove(header)
+	}
+	if err == nil {
+		err = os.WriteFile(header, append(text, "// another one\n"...), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inspect(t, other).Digest == k.Digest {
+		t.Error("the digest does not follow the headers")
+	}
 }
 
 // TestBrokenToolkits has every mismatch that users have met; all are said

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -36,17 +37,24 @@ func (m mode) adds() model {
 // results runs the cases and gives what each wrote.
 func (s *suite) results(t *testing.T, driver string, m mode) [][]byte {
 	t.Helper()
+	got, _ := s.resultsOf(t, []string{driver}, m)
+	return got
+}
+
+// resultsOf is results for a driver that is started by another program, with
+// what was printed.
+func (s *suite) resultsOf(t *testing.T, driver []string, m mode) (each [][]byte, printed string) {
+	t.Helper()
 	dir := t.TempDir()
 	cases, results := filepath.Join(dir, "cases"), filepath.Join(dir, "results")
 	if err := os.WriteFile(cases, s.file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, driver, m.order, m.copies, m.model, cases, results)
+	printed = mustRun(t, slices.Concat(driver, []string{m.order, m.copies, m.model, cases, results})...)
 	got, err := os.ReadFile(results)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var each [][]byte
 	for _, c := range s.cases {
 		n := 8 + len(c.operands[out1].memory) + len(c.operands[out2].memory)
 		if len(got) < n {
@@ -57,7 +65,7 @@ func (s *suite) results(t *testing.T, driver string, m mode) [][]byte {
 	if len(got) > 0 {
 		t.Fatalf("driver wrote %d bytes too many", len(got))
 	}
-	return each
+	return each, printed
 }
 
 // compare runs the cases and compares every byte with the reference.

@@ -103,6 +103,21 @@ func TestDriverAgainstCUDA(t *testing.T) {
 	}
 	expect(t, examine(t, "cuda", with(base, driver("550.54.15"))), "nvidia-driver", Warn, ">= 580", "550.54.15")
 	expect(t, examine(t, "cuda", with(base, driver("580.65.06"))), "nvidia-driver", report.Pass)
+
+	// The runtime in the operators is that of the toolkit, not that of torch.
+	old := with(debian(), python311(), gcc("12"), torch("2.10.0+cu128", "12.8"), driver("570.148.08"))
+	expect(t, examine(t, "cuda", with(old, toolkit128())), "nvidia-driver", report.Pass, ">= 525.60.13", "torch")
+	newer := with(old, map[string]string{
+		"opt/cuda/bin/nvcc": "+x", "opt/cuda/version.json": `{"cuda_nvcc":{"version":"13.2.86"}}`,
+	})
+	expect(t, examine(t, "cuda", newer, env("CUDA_HOME=/opt/cuda")), "nvidia-driver", Warn, ">= 580", "570.148.08", "nvcc at /opt/cuda/bin/nvcc")
+	installed := with(old, toolkit128(), map[string]string{
+		"opt/invar/env/a/gen/1/receipt.json": `{"run_package":{"name":"invar-ops-cuda13.2-1.0.0-linux.x86_64.run"}}`,
+		"opt/invar/env/a/current":            "->gen/1",
+		"opt/invar/env/b/current":            "->nowhere",
+	})
+	expect(t, examine(t, "cuda", installed), "nvidia-driver", Warn, ">= 580", "13.2 of the installed operators")
+	expect(t, examine(t, "cuda", with(installed, driver("595.10"))), "nvidia-driver", report.Pass)
 	r := examine(t, "cuda", with(base, driver("580.65.06"), map[string]string{"usr/lib/x86_64-linux-gnu/libcuda.so.570.148.08": ""}))
 	expect(t, r, "driver-parts", Warn, "580.65.06", "570.148.08")
 }

@@ -154,6 +154,8 @@ type NVIDIA struct {
 	User    string   `json:"user"`    // libcuda.so.VERSION
 	Library string   `json:"library"` // where libcuda.so.1 is
 	GPUs    []string `json:"gpus"`    // device nodes
+	// Operators is the CUDA that the operators installed by invar hold the runtime of.
+	Operators string `json:"operators_cuda"`
 }
 
 // Limits are memory and processors that the process may use.

@@ -176,4 +176,32 @@ func (g *gatherer) nvidia(f *Facts) {
 	if len(f.NVIDIA.GPUs) == 0 && g.root.Exists("/dev/dxg") { // WSL has no nodes of its own
 		f.NVIDIA.GPUs = []string{"/dev/dxg"}
 	}
+	f.NVIDIA.Operators = g.operatorsCUDA()
+}
+
+var cudaPackage = regexp.MustCompile(`^invar-ops-cuda(\d+\.\d+)-`)
+
+// operatorsCUDA is the newest CUDA among the operators that are current in some
+// Python, by the names of their run packages.
+func (g *gatherer) operatorsCUDA() string {
+	newest := ""
+	for _, p := range g.root.Glob(orText(g.o.Prefix, "/opt/invar") + "/env/*/current/receipt.json") {
+		b, err := g.root.ReadFile(p)
+		if err != nil {
+			continue
+		}
+		var r struct {
+			RunPackage struct {
+				Name string `json:"name"`
+			} `json:"run_package"`
+		}
+		if json.Unmarshal(b, &r) != nil {
+			continue
+		}
+		m := cudaPackage.FindStringSubmatch(r.RunPackage.Name)
+		if m != nil && (newest == "" || version.Within(version.CUDA, "< "+m[1], newest)) {
+			newest = m[1]
+		}
+	}
+	return newest
 }

@@ -98,20 +98,45 @@ func judgeCudart(j *judge, n Need) Finding {
 
 func base(p string) string { return p[strings.LastIndex(p, "/")+1:] }
 
+// A cudaRuntime is one that processes here load, or will: the one that
+// torch brings, and the one that is linked into the operators.
+type cudaRuntime struct{ version, of string }
+
+// newestRuntime is the one that asks most of the driver. The operators hold the
+// runtime of the toolkit that compiled them, whatever torch was built for.
+func (j *judge) newestRuntime() cudaRuntime {
+	newest := cudaRuntime{j.wantedCUDA(), "torch"}
+	all := []cudaRuntime{{j.f.NVIDIA.Operators, "the installed operators"}}
+	if t, ok := j.toolkit(); ok {
+		all = append(all, cudaRuntime{t.Version, "nvcc at " + t.NVCC + ", whose runtime is linked into the operators"})
+	}
+	for _, r := range all {
+		a, aerr := version.Parse(version.CUDA, newest.version)
+		b, berr := version.Parse(version.CUDA, r.version)
+		if berr == nil && (aerr != nil || version.Less(version.MustParse(version.CUDA, a.Base(2)), version.MustParse(version.CUDA, b.Base(2)))) {
+			newest = r
+		}
+	}
+	return newest
+}
+
 func judgeNVIDIADriver(j *judge, n Need) Finding {
 	f := n.finding()
-	want := j.wantedCUDA()
-	facts, known := j.d.CUDA.Toolkit(want)
+	want := j.newestRuntime()
+	facts, known := j.d.CUDA.Toolkit(want.version)
 	if known {
-		f.Want = facts.Driver + " (CUDA " + want + ")"
+		f.Want = facts.Driver + " (CUDA " + want.version + " of " + want.of + ")"
 	}
 	have := orText(j.f.NVIDIA.Kernel, j.f.NVIDIA.User)
-	if have == "" {
+	switch {
+	case have == "":
 		return f.unmet(n.Level, "none: probe levels 6 and 7 cannot run here", "not needed to build; install an NVIDIA driver "+facts.Driver+", or start the container with --gpus all")
+	case !known:
+		return f.unclear(have + ", and nothing is known of CUDA " + want.version)
 	}
 	f.Got = have
 	if !version.Within(version.Driver, facts.Driver, have) {
-		return f.unmet(n.Level, have, "install a driver "+facts.Driver+", or a torch for an older CUDA: kernels of a toolkit that is newer than the driver do not load")
+		return f.unmet(n.Level, have, "install a driver "+facts.Driver+", or build with a toolkit and a torch of an older CUDA: kernels of a toolkit that is newer than the driver do not load")
 	}
 	return f
 }

@@ -210,6 +210,31 @@ func (b builder) folders() (include, lib string) {
 	return b.f.CUDA.Toolkit.Include(), b.f.CUDA.Toolkit.Lib()
 }
 
+// places are the words of commands that name the toolkit's place. What is there
+// is in toolkitInput.
+func (b builder) places() map[string]string {
+	if b.f.CUDA == nil || b.t.CUDA == nil {
+		return nil
+	}
+	include, lib := b.folders()
+	out := map[string]string{include: "CUDA/include", "-L" + lib: "-LCUDA/lib"}
+	for _, name := range []string{"nvcc", "fatbinary"} {
+		out[b.tool(name)] = "CUDA/bin/" + name
+	}
+	delete(out, ".") // a folder that is not known
+	delete(out, "")
+	return out
+}
+
+// withoutPlaces is a specification as far as it decides the result.
+func withoutPlaces(spec any) any {
+	if s, ok := spec.(proof.Spec); ok {
+		s.Cuobjdump, s.Nvdisasm = "", ""
+		return s
+	}
+	return spec
+}
+
 // toolkit makes a toolkit of invar's own before anything is compiled.
 func (b builder) toolkit() Step {
 	r := b.f.CUDA.Recipe

@@ -86,6 +86,7 @@ func TestOneStepForEachSourceAndArch(t *testing.T) {
 		{"a header of two", func(f *Facts) { f.Sources["cuda/kernels/lanes.cuh"] = "x" }, []string{"norm/sm_80", "rows/sm_90", "proof"}, []string{"mm_f32/sm_90"}},
 		{"nvcc", func(f *Facts) { f.CUDA.Toolkit.Digest = "sha256:2" }, []string{"norm/sm_80", "rows/compute_90", "mm_f32/sm_90"}, nil},
 		{"the same nvcc, found otherwise", func(f *Facts) { f.CUDA.Toolkit.From = "PATH" }, nil, []string{"norm/sm_80", "rows/fatbin", "link"}},
+		{"the same nvcc at another place", func(f *Facts) { move(&f.CUDA.Toolkit, "/elsewhere/cuda", "lib") }, nil, []string{"norm/sm_80", "mm_f32/compute_90", "rows/fatbin", "rows/embed", "proof", "host/mm", "link"}},
 		{"one arch more", func(f *Facts) { f.CUDA.Arches = append(f.CUDA.Arches, cuda.Arch{CC: 120}) }, []string{"rows/fatbin", "proof"}, []string{"rows/sm_80", "norm/sm_90"}},
 	} {
 		f := gpuFacts(t, "8.0,9.0+PTX")
@@ -107,6 +108,38 @@ func TestOneStepForEachSourceAndArch(t *testing.T) {
 				t.Errorf("%s: %s changed", tc.name, id)
 			}
 		}
+	}
+}
+
+// move puts the toolkit into another folder, with another name of its lib64.
+func move(k *cuda.Toolkit, home, lib string) {
+	parts := map[string]string{}
+	for name, path := range k.Parts {
+		rel := strings.Replace(strings.TrimPrefix(path, k.Home), "/lib64/", "/"+lib+"/", 1)
+		parts[name] = home + rel
+	}
+	k.Home, k.Parts = home, parts
+}
+
+// TestSameToolkitElsewhere: nothing is built again when the same toolkit, by its
+// content, lies elsewhere; another one at the same place is another one.
+func TestSameToolkitElsewhere(t *testing.T) {
+	t.Parallel()
+	fingerprint := func(change func(*cuda.Toolkit)) string {
+		f := gpuFacts(t, "9.0")
+		change(&f.CUDA.Toolkit)
+		p, err := Make(gpuTarget(t), f, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Fingerprint
+	}
+	here := fingerprint(func(*cuda.Toolkit) {})
+	if fingerprint(func(k *cuda.Toolkit) { move(k, "/usr/local/cuda-13.2", "lib") }) != here {
+		t.Error("the place of the toolkit is in the fingerprint")
+	}
+	if fingerprint(func(k *cuda.Toolkit) { k.Digest = "sha256:other" }) == here {
+		t.Error("the content of the toolkit is not in the fingerprint")
 	}
 }
 
@@ -199,6 +232,13 @@ func TestCUDANeeds(t *testing.T) {
 		{"no GPU of the list here", func(f *Facts) { f.CUDA.Devices = []int{80, 90} }, []string{"GPUs of this host"}},
 		{"GPUs of the list here", func(f *Facts) { f.CUDA.Devices = []int{90} }, nil},
 		{"driver too old", func(f *Facts) { f.CUDA.Devices, f.CUDA.Driver = []int{90}, "550.54.15" }, []string{"NVIDIA driver"}},
+		{"driver too old for the toolkit that is to be installed", func(f *Facts) {
+			r, err := cuda.NewRecipe("/opt/invar", "13.2", f.Python, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.CUDA.Recipe, f.CUDA.Toolkit, f.CUDA.Devices, f.CUDA.Driver = &r, cuda.Toolkit{}, []int{90}, "575.57.08"
+		}, []string{"NVIDIA driver"}},
 		{"driver new enough", func(f *Facts) { f.CUDA.Devices, f.CUDA.Driver = []int{90}, "580.65.06" }, nil},
 		{"CPU-only torch", func(f *Facts) { f.CUDA.Torch = "" }, []string{"torch for CUDA"}},
 		{"no toolkit", func(f *Facts) { f.CUDA.Toolkit = cuda.Toolkit{} }, []string{"CUDA compiler"}},

@@ -59,7 +59,7 @@ func Make(t target.Target, f Facts, o Options) (Plan, error) {
 	p.Requirements = requirements(t, f, p)
 	if t.Builds() {
 		p.Steps = steps(t, f, o, p)
-		p.Fingerprint = seal(p.Steps)
+		p.Fingerprint = seal(p.Steps, builder{t, f, o, p}.places())
 	}
 	if slices.ContainsFunc(p.Requirements, func(r report.Requirement) bool { return !r.OK }) {
 		return p, &report.UnmetError{Target: t.Name, All: p.Requirements}

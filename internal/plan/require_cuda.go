@@ -7,7 +7,6 @@ import (
 	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/target"
-	"github.com/invar-ops/invar/internal/version"
 )
 
 // cudaNeeds judges everything about the GPU part before anything is compiled.
@@ -108,16 +107,17 @@ func unserved(c CUDAFacts, missing []int) report.Requirement {
 // driverNeed compares the toolkit with the driver that is there; without one
 // nothing runs here anyway.
 func driverNeed(c CUDAFacts) (report.Requirement, bool) {
-	known, err := cuda.Load()
-	if err != nil || c.Driver == "" || c.Toolkit.Version == "" {
-		return report.Requirement{}, false
+	toolkit := c.Toolkit.Version
+	if c.Recipe != nil {
+		toolkit = c.Recipe.Minor
 	}
-	facts, ok := known.Toolkit(c.Toolkit.Version)
-	if !ok {
+	want, ok, err := cuda.DriverFor(toolkit)
+	if err != nil || !ok || c.Driver == "" {
 		return report.Requirement{}, false
 	}
 	return report.Requirement{
-		Name: "NVIDIA driver", Want: facts.Driver + " for CUDA " + facts.Version, Got: c.Driver, OK: version.Within(version.Driver, facts.Driver, c.Driver),
+		Name: "NVIDIA driver", Want: want + " for CUDA " + cuda.MinorOf(toolkit) + ", whose runtime is linked into the operators",
+		Got: c.Driver, OK: cuda.Serves(want, c.Driver),
 		Hint: "install a newer driver, or a torch and a toolkit of an older CUDA", Source: "CUDA compatibility guide",
 	}, true
 }

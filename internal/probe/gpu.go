@@ -20,6 +20,7 @@ import (
 // A gpuState is what the host says about GPUs, asked once.
 type gpuState struct {
 	devices []int  // compute capabilities that programs can use
+	driver  string // of this host; empty without one
 	missing string // why there is none
 }
 
@@ -33,7 +34,7 @@ func (p *prober) gpus(ctx context.Context) (gpuState, error) {
 		return gpuState{}, err
 	}
 	p.gpu = &gpuState{}
-	if p.gpu.devices, _ = cuda.Devices(facts); len(p.gpu.devices) == 0 {
+	if p.gpu.devices, p.gpu.driver = cuda.Devices(facts); len(p.gpu.devices) == 0 {
 		p.gpu.missing = "no GPU"
 		if v := host.Judge(facts); v.Vendor == "nvidia" && len(v.Health.Notes) > 0 {
 			p.gpu.missing = "no GPU that programs can use: " + strings.Join(v.Health.Notes, "; ")
@@ -103,7 +104,11 @@ func (p *prober) gpuKernels(ctx context.Context) ([]report.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(out, p.runsHere(was, state)), nil
+	out = append(out, p.runsHere(was, state))
+	if c, ok := driverServes(was, state); ok {
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // gpuImages is the GPU code in the installed library.
@@ -232,4 +237,16 @@ func (p *prober) runsHere(was proof.Proof, state gpuState) report.Check {
 		firstNonEmpty(prefixed("none for ", sms), cuda.Join(arches)+" runs on all of them"))
 	c.Hint = hintUnless(c, "build again for them: invar build cuda")
 	return c
+}
+
+// driverServes compares the driver with the CUDA runtime in the library, which
+// is that of the toolkit and not that of torch.
+func driverServes(was proof.Proof, state gpuState) (report.Check, bool) {
+	want, ok, err := cuda.DriverFor(was.Toolkit)
+	if err != nil || !ok || state.driver == "" {
+		return report.Check{}, false
+	}
+	c := check(Kernels, "NVIDIA driver", cuda.Serves(want, state.driver), want+", which the runtime of CUDA "+cuda.MinorOf(was.Toolkit)+" in the library needs", state.driver)
+	c.Hint = hintUnless(c, "install a newer driver, or build with a toolkit of an older CUDA: invar build cuda --cuda-home DIR")
+	return c, true
 }

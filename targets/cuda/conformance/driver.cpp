@@ -105,11 +105,15 @@ invar_cuda_norm_args norm_args(const Case &c) {
 
 typedef decltype(&invar_cuda_sum) RowFunction;
 
-// The workspace is as large as was asked for, and full of NaN before the call.
+// The workspace is as large as was asked for, and full of NaN before the call; with
+// INVAR_UNWRITTEN in the environment it is as the allocator gave it.
 struct Workspace {
   invar::Block memory;
   int64_t size;
-  explicit Workspace(int64_t bytes) : memory(bytes), size(bytes) {}
+  explicit Workspace(int64_t bytes)
+      : memory(getenv("INVAR_UNWRITTEN") && bytes > 0 ? invar::Block::bare(bytes)
+                                                      : invar::Block(bytes)),
+        size(bytes) {}
   void *data() const { return size > 0 ? memory.at(0) : nullptr; }
 };
 
