@@ -25,7 +25,10 @@ func TestCUDA(t *testing.T) {
 	testkit.Need(t, testkit.Floor)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/cuda", UpdateScripts: *update,
-		Condition: func(cond string) (bool, error) { return cond == "root" && os.Geteuid() == 0, nil },
+		Condition: func(cond string) (bool, error) {
+			_, gpu := os.Stat("/dev/nvidiactl")
+			return cond == "root" && os.Geteuid() == 0 || cond == "gpu" && gpu == nil, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "schema": schemaCheck, "venv": venvOf, "broken": brokenToolkit, "edit": editLink, "small": smallDisk,
 		},
@@ -34,6 +37,11 @@ func TestCUDA(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("TOOLKIT", home)
+			checks, err := filepath.Abs("../../targets/cuda/bench/gpu.py")
+			if err != nil {
+				return err
+			}
+			e.Setenv("GPU_CHECKS", checks)
 			// The wheels of the toolkit come out of the cache that .ci/setup filled.
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("UV_CACHE_DIR") == "" {
 				e.Setenv("UV_CACHE_DIR", filepath.Join(cache, "uv"))

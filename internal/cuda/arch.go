@@ -67,6 +67,18 @@ func Unserved(arches []Arch, devices []int) []int {
 	return out
 }
 
+// OnlyByPTX lists those of devices that run the text form of some of arches and
+// none of their machine code: the driver has to compile it for them.
+func OnlyByPTX(arches []Arch, devices []int) []int {
+	var code []Arch
+	for _, a := range arches {
+		a.PTX = false
+		code = append(code, a)
+	}
+	never := Unserved(arches, devices)
+	return slices.DeleteFunc(Unserved(code, devices), func(d int) bool { return slices.Contains(never, d) })
+}
+
 var archRE = regexp.MustCompile(`(?i)^(?:(sm_|compute_)?(\d{2,3})|(\d{1,2})\.(\d))([af])?(\+ptx)?$`)
 
 // ParseArch reads one architecture: 9.0, 90, sm_90, compute_90 (its text form),

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,6 +70,25 @@ func TestRunsOn(t *testing.T) {
 		a, err := ParseArch(tc.arch)
 		if err != nil || a.RunsOn(tc.device) != tc.want {
 			t.Errorf("%s on sm_%d: %t, %v; want %t", tc.arch, tc.device, !tc.want, err, tc.want)
+		}
+	}
+}
+
+func TestOnlyByPTX(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		list    string
+		devices []int
+		want    []int
+	}{
+		{"8.0+PTX", []int{80, 86, 90}, []int{90}},
+		{"8.0+PTX,9.0", []int{80, 90, 120}, []int{120}},
+		{"8.0", []int{90}, nil},
+		{"10.0a+PTX", []int{120}, nil},
+	} {
+		arches, err := ParseList(tc.list)
+		if got := OnlyByPTX(arches, tc.devices); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s on %v: %v, %v; want %v", tc.list, tc.devices, got, err, tc.want)
 		}
 	}
 }

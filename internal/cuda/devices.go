@@ -7,8 +7,9 @@ import (
 )
 
 // Devices are the compute capabilities of the NVIDIA devices that programs can
-// use, each once, and the driver.
-func Devices(f host.Facts) (capabilities []int, driver string) {
+// use, each once, the driver, and the newest CUDA that it supports, as far as
+// the host tells.
+func Devices(f host.Facts) (capabilities []int, driver, newest string) {
 	v := host.Judge(f)
 	add := func(text string) {
 		if a, err := ParseArch(text); err == nil && !slices.Contains(capabilities, a.CC) {
@@ -16,7 +17,7 @@ func Devices(f host.Facts) (capabilities []int, driver string) {
 		}
 	}
 	if v.Vendor != "nvidia" || !v.Health.Usable {
-		return nil, f.NVIDIA.Driver
+		return nil, f.NVIDIA.Driver, f.NVIDIA.CUDA
 	}
 	for _, d := range v.Devices {
 		if d.ComputeCap != "" {
@@ -29,5 +30,5 @@ func Devices(f host.Facts) (capabilities []int, driver string) {
 		}
 	}
 	slices.Sort(capabilities)
-	return capabilities, v.Driver
+	return capabilities, v.Driver, v.CUDA
 }

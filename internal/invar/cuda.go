@@ -87,7 +87,7 @@ func (s Session) devices(ctx context.Context, g *plan.CUDAFacts, o Options) erro
 	if err != nil {
 		return err
 	}
-	g.Devices, g.Driver = cuda.Devices(facts)
+	g.Devices, g.Driver, g.DriverCUDA = cuda.Devices(facts)
 	return nil
 }
 

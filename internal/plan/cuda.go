@@ -24,6 +24,8 @@ type CUDAFacts struct {
 	Hint    string // what to do then
 	Devices []int  // compute capabilities of the GPUs of this host
 	Driver  string // of this host; empty without one
+
+	DriverCUDA string // newest CUDA that the driver supports; empty when not known
 }
 
 // A CUDA says, for people and programs, what the GPU part is built with.

@@ -239,6 +239,18 @@ func TestCUDANeeds(t *testing.T) {
 			}
 			f.CUDA.Recipe, f.CUDA.Toolkit, f.CUDA.Devices, f.CUDA.Driver = &r, cuda.Toolkit{}, []int{90}, "575.57.08"
 		}, []string{"NVIDIA driver"}},
+		{"PTX of a newer toolkit than the driver's", func(f *Facts) {
+			f.CUDA.Arches = []cuda.Arch{{CC: 90, PTX: true}}
+			f.CUDA.Devices, f.CUDA.Driver, f.CUDA.DriverCUDA = []int{120}, "580.65.06", "13.0"
+		}, []string{"PTX and the driver"}},
+		{"PTX beside machine code for the GPU", func(f *Facts) {
+			f.CUDA.Arches = []cuda.Arch{{CC: 90, PTX: true}, {CC: 120}}
+			f.CUDA.Devices, f.CUDA.Driver, f.CUDA.DriverCUDA = []int{120}, "580.65.06", "13.0"
+		}, nil},
+		{"PTX that the driver compiles", func(f *Facts) {
+			f.CUDA.Arches = []cuda.Arch{{CC: 90, PTX: true}}
+			f.CUDA.Devices, f.CUDA.Driver, f.CUDA.DriverCUDA = []int{120}, "595.10", "13.2"
+		}, nil},
 		{"driver new enough", func(f *Facts) { f.CUDA.Devices, f.CUDA.Driver = []int{90}, "580.65.06" }, nil},
 		{"CPU-only torch", func(f *Facts) { f.CUDA.Torch = "" }, []string{"torch for CUDA"}},
 		{"no toolkit", func(f *Facts) { f.CUDA.Toolkit = cuda.Toolkit{} }, []string{"CUDA compiler"}},

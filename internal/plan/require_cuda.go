@@ -7,6 +7,7 @@ import (
 	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/target"
+	"github.com/invar-ops/invar/internal/version"
 )
 
 // cudaNeeds judges everything about the GPU part before anything is compiled.
@@ -33,8 +34,10 @@ func cudaNeeds(t target.Target, f Facts) []report.Requirement {
 		out = append(out, judged...)
 	}
 	out = append(out, archNeeds(t, *c)...)
-	if r, ok := driverNeed(*c); ok {
-		out = append(out, r)
+	for _, need := range []func(CUDAFacts) (report.Requirement, bool){driverNeed, ptxNeed} {
+		if r, ok := need(*c); ok {
+			out = append(out, r)
+		}
 	}
 	return out
 }
@@ -73,12 +76,8 @@ func archNeeds(t target.Target, c CUDAFacts) []report.Requirement {
 	if err != nil {
 		return append(out, report.Requirement{Name: "GPU architectures", Want: "facts about toolkits", Got: err.Error()})
 	}
-	version := c.Toolkit.Version
-	if c.Recipe != nil {
-		version = c.Recipe.Minor
-	}
 	for _, a := range c.Arches {
-		if fault, hint := cuda.ArchFault(a, minimum, version, c.Toolkit.Supported, known); fault != "" {
+		if fault, hint := cuda.ArchFault(a, minimum, c.version(), c.Toolkit.Supported, known); fault != "" {
 			out = append(out, report.Requirement{
 				Name: "GPU architecture " + a.Dotted(), Want: "one that the kernels and nvcc know", Got: fault,
 				Hint: hint, Source: c.Why,
@@ -104,13 +103,18 @@ func unserved(c CUDAFacts, missing []int) report.Requirement {
 	}
 }
 
+// version is that of the toolkit that compiles, also of one that is to be installed.
+func (c CUDAFacts) version() string {
+	if c.Recipe != nil {
+		return c.Recipe.Minor
+	}
+	return c.Toolkit.Version
+}
+
 // driverNeed compares the toolkit with the driver that is there; without one
 // nothing runs here anyway.
 func driverNeed(c CUDAFacts) (report.Requirement, bool) {
-	toolkit := c.Toolkit.Version
-	if c.Recipe != nil {
-		toolkit = c.Recipe.Minor
-	}
+	toolkit := c.version()
 	want, ok, err := cuda.DriverFor(toolkit)
 	if err != nil || !ok || c.Driver == "" {
 		return report.Requirement{}, false
@@ -119,5 +123,24 @@ func driverNeed(c CUDAFacts) (report.Requirement, bool) {
 		Name: "NVIDIA driver", Want: want + " for CUDA " + cuda.MinorOf(toolkit) + ", whose runtime is linked into the operators",
 		Got: c.Driver, OK: cuda.Serves(want, c.Driver),
 		Hint: "install a newer driver, or a torch and a toolkit of an older CUDA", Source: "CUDA compatibility guide",
+	}, true
+}
+
+// ptxNeed: a driver compiles no PTX of a newer toolkit, although it runs its
+// machine code (minor version compatibility).
+func ptxNeed(c CUDAFacts) (report.Requirement, bool) {
+	only, toolkit := cuda.OnlyByPTX(c.Arches, c.Devices), cuda.MinorOf(c.version())
+	if len(only) == 0 || c.DriverCUDA == "" || toolkit == "" {
+		return report.Requirement{}, false
+	}
+	var own []string
+	for _, d := range only {
+		own = append(own, fmt.Sprintf("%d.%d", d/10, d%10))
+	}
+	return report.Requirement{
+		Name: "PTX and the driver", Want: "a driver for CUDA " + toolkit + ", which compiles the PTX for " + strings.Join(own, ", "),
+		Got: "driver " + c.Driver + " for CUDA " + c.DriverCUDA, OK: version.Within(version.CUDA, ">= "+toolkit, c.DriverCUDA),
+		Hint:   "ask for machine code: --arch " + cuda.Join(c.Arches) + "," + strings.Join(own, ","),
+		Source: `otherwise: "the provided PTX was compiled with an unsupported toolchain"`,
 	}, true
 }

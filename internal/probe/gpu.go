@@ -34,7 +34,7 @@ func (p *prober) gpus(ctx context.Context) (gpuState, error) {
 		return gpuState{}, err
 	}
 	p.gpu = &gpuState{}
-	if p.gpu.devices, p.gpu.driver = cuda.Devices(facts); len(p.gpu.devices) == 0 {
+	if p.gpu.devices, p.gpu.driver, _ = cuda.Devices(facts); len(p.gpu.devices) == 0 {
 		p.gpu.missing = "no GPU"
 		if v := host.Judge(facts); v.Vendor == "nvidia" && len(v.Health.Notes) > 0 {
 			p.gpu.missing = "no GPU that programs can use: " + strings.Join(v.Health.Notes, "; ")

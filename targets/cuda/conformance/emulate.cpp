@@ -245,9 +245,12 @@ const Entry kEntries[kernel_count] = {
 #undef X
 };
 
+int32_t refused = INVAR_CUDA_OK;  // what every launch answers instead of running
+
 }  // namespace
 
 int32_t launch(Kernel k, int64_t blocks, int shared, const void *params, void *) {
+  if (blocks > 0 && refused != INVAR_CUDA_OK) return refused;
   emulated::run(blocks, kEntries[k].threads, shared, [=] { kEntries[k].call(params); });
   return INVAR_CUDA_OK;
 }
@@ -257,3 +260,8 @@ int32_t load_all() { return INVAR_CUDA_OK; }
 const char *runtime_text(int32_t) { return "no CUDA runtime: kernels are emulated"; }
 
 }  // namespace invar
+
+// From now on launches fail with this status; INVAR_CUDA_OK lets them run again.
+extern "C" __attribute__((visibility("default"))) void invar_emulated_refuse(int32_t status) {
+  invar::refused = status;
+}

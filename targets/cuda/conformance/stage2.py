@@ -175,6 +175,35 @@ def rows(dtype: torch.dtype) -> None:
         must_be_same("added layout", again[1], added)
 
 
+def launches_that_fail(stage1: str) -> None:
+    """What a launch answers arrives as an exception, and the next call is as before."""
+    ops, refuse = torch.ops.batch_invariant_ops, ctypes.CDLL(stage1).invar_emulated_refuse
+    x, w = random(3, 600), random(5, 600)
+    calls: dict[str, Callable[[], Tensor]] = {
+        "mm": lambda: ops.mm(x, w.t()),
+        "linear": lambda: ops.linear(x, w),
+        "pack": lambda: ops.pack(w),
+        "sum": lambda: ops.sum(x, [1]),
+        "softmax": lambda: ops.softmax(x, 1),
+        "rms_norm": lambda: ops.rms_norm(x, [600]),
+    }
+    # NO_KERNEL and INVAR_CUDA_RUNTIME + cudaErrorLaunchFailure, of invar_cuda.h.
+    for status, text in ((6, "invar build cuda --arch"), (1719, "no CUDA runtime")):
+        for name, call in calls.items():
+            want = call()
+            refuse(ctypes.c_int32(status))
+            try:
+                call()
+            except RuntimeError as error:
+                if text not in str(error) or name.split("_")[0] not in str(error):
+                    raise SystemExit(f"{name}, status {status}: {error}") from error
+            else:
+                raise SystemExit(f"{name}: a launch that failed with {status} raised nothing")
+            finally:
+                refuse(ctypes.c_int32(0))
+            must_be_same(f"{name} after a failure", call(), want)
+
+
 def nothing() -> None:
     """Sizes of zero."""
     ops, e = torch.ops.batch_invariant_ops, torch.empty
@@ -204,6 +233,7 @@ def main() -> None:
         products(dtype)
         rows(dtype)
     nothing()
+    launches_that_fail(sys.argv[2])
     control()
     print("stage 2 on emulated kernels: all agree")
 
