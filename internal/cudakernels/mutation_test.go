@@ -24,7 +24,7 @@ var mutations = map[string]mutation{
 		[]mode{{"0", "early", "chain"}, {"1", "early", "chain"}},
 	},
 	"a barrier is missing in the pipeline": {
-		"mm_mma.cuh", "mm_bf16", "      barrier();  // the stage is there for all", "      // the stage is there for all",
+		"mm_mma.cuh", "mm_bf16", "barrier();  // the stage is there for all", "// the stage is there for all",
 		func() *suite { return alignedCases(17, 65, 1030) }, anyMode,
 	},
 	"one copy too few is awaited": {
@@ -32,7 +32,7 @@ var mutations = map[string]mutation{
 		func() *suite { return alignedCases(17, 65, 1030) }, anyMode,
 	},
 	"a chunk goes on with the sum of the one before": {
-		"mm_mma.cuh", "mm_f16", "        fold(acc, sum, first);\n        each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });", "        fold(acc, sum, first);",
+		"mm_mma.cuh", "mm_f16", "      each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });\n      for (", "      if (first) each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });\n      for (",
 		func() *suite { return alignedCases(17, 65, 1030) }, anyMode,
 	},
 	"two columns change places": {

@@ -34,7 +34,7 @@ func sanitizer(t *testing.T) string {
 
 var (
 	summaryRE = regexp.MustCompile(`(?m)^=+ (?:ERROR SUMMARY: (\d+) errors?|RACECHECK SUMMARY: (\d+) hazards? displayed)`)
-	blindRE   = regexp.MustCompile(`(?m)^=+ (?:Target application terminated before first instrumented API call|No attachable process found|Internal Sanitizer Error.*|Unable to .*)`)
+	blindRE   = regexp.MustCompile(`(?m)^=+ (?:Error: )?(?:Target application terminated before .*|No attachable process found|couldn't .*|Internal Sanitizer Error.*|Unable to .*)`)
 )
 
 // findings counts what compute-sanitizer reports. An error is a report that
@@ -124,7 +124,8 @@ var reports = map[string]struct {
 	"one":         {"========= Invalid __global__ write of size 4 bytes\n=========     at memcheck(int *)+0x50\n========= ERROR SUMMARY: 1 error\n", 1, false},
 	"races":       {"========= Error: Race reported between Write access at x and Read access at y [12 hazards]\n========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n", 1, false},
 	"no races":    {"========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n", 0, false},
-	"not watched": {"========= COMPUTE-SANITIZER\n========= Target application terminated before first instrumented API call\n========= ERROR SUMMARY: 0 errors\n", 0, true},
+	"not watched": {"========= COMPUTE-SANITIZER\n========= Error: Target application terminated before first instrumented API call\n========= ERROR SUMMARY: 0 errors\n", 0, true},
+	"no process":  {"========= COMPUTE-SANITIZER\n========= Error: Target application terminated before first instrumented API call\n========= Error: couldn't find exit code.\n", 0, true},
 	"cut off":     {"========= COMPUTE-SANITIZER\n", 0, true},
 	"nothing":     {"", 0, true},
 	"two":         {"========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 3 errors\n", 3, false},

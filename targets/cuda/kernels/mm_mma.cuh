@@ -172,8 +172,7 @@ template <class T, class Tile, Layout LAYOUT> struct MmaBlock {
     const int last = static_cast<int>(length - static_cast<int64_t>(steps - 1) * kStep);
     const int chunk_steps = static_cast<int>(p.chunk / kStep);
     float acc[Tile::MT][Tile::NT][4], sum[Tile::MT][Tile::NT][4];
-    each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });
-    int fetched = 0, into = 0, stage = 0, in_chunk = 0;
+    int fetched = 0, into = 0, stage = 0;
     const auto fetch_next = [&] {
       if (fetched < steps) {
         fetch(into, a, b, fetched + 1 < steps ? kStep : last);
@@ -185,22 +184,22 @@ template <class T, class Tile, Layout LAYOUT> struct MmaBlock {
       commit_copies();
     };
     for (int s = 0; s < Tile::STAGES - 1; s++) fetch_next();
-    bool first = true;
-    for (int s = 0; s < steps; s++) {
-      if (in_chunk == chunk_steps) {  // a chunk is complete and another one follows
-        fold(acc, sum, first);
-        each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });
-        first = false;
-        in_chunk = 0;
+    // A loop for each chunk: an end of chunk inside one loop costs a copy of all sums, which
+    // sm_120's compiler finds no registers for.
+    int s = 0;
+    do {  // once where k is 0: the sums are zeros then
+      const bool first = s == 0;
+      const int end = steps - s < chunk_steps ? steps : s + chunk_steps;
+      each([&](int i, int j, int e) { acc[i][j][e] = 0.0f; });
+      for (; s < end; s++) {
+        await_copies<Tile::STAGES - 2>();
+        barrier();  // the stage is there for all, and nobody reads the one that is filled next
+        fetch_next();
+        multiply(stage, acc);
+        stage = stage + 1 == Tile::STAGES ? 0 : stage + 1;
       }
-      await_copies<Tile::STAGES - 2>();
-      barrier();  // the stage is there for all, and nobody reads the one that is filled next
-      fetch_next();
-      multiply(stage, acc);
-      stage = stage + 1 == Tile::STAGES ? 0 : stage + 1;
-      in_chunk++;
-    }
-    fold(acc, sum, first);
+      fold(acc, sum, first);
+    } while (s < steps);
     await_copies<0>();
     barrier();  // the stages are free: the sums take their place
     put_sums(sum);
