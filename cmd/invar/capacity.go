@@ -15,6 +15,7 @@ import (
 	"github.com/invar-ops/invar/internal/capacity"
 	"github.com/invar-ops/invar/internal/deployment"
 	"github.com/invar-ops/invar/internal/lint"
+	"github.com/invar-ops/invar/internal/metrics"
 	"github.com/invar-ops/invar/internal/report"
 )
 
@@ -120,10 +121,13 @@ func readCaches(ctx context.Context, source string) ([]capacity.Cache, error) {
 	if err != nil {
 		return nil, report.Problemf(report.Failed, "%w", err).WithHint("name a log, - for standard input, or a URL")
 	}
+	if s, err := metrics.Parse(b); err == nil && s.HasPrefix("vllm:") { // a saved /metrics
+		return []capacity.Cache{capacity.FromMetrics(s)}, nil
+	}
 	caches, err := capacity.Log(string(b))
 	if err == nil && len(caches) == 0 {
 		return nil, report.Problemf(report.Inconclusive, "%s says nothing about a KV cache", source).
-			WithWant("the log of a start: \"GPU KV cache size: N tokens\"", "no such line").WithHint("read the server's own log from its start")
+			WithWant("the log of a start (\"GPU KV cache size: N tokens\"), or /metrics", "no such line").WithHint("read the server's own log from its start")
 	}
 	return caches, err
 }
@@ -160,7 +164,7 @@ func (l limits) apply(c *capacity.Cache) {
 		c.Length = l.length
 	}
 	if l.blockSize > 0 {
-		c.BlockSize = l.blockSize
+		c.SetBlockSize(l.blockSize)
 	}
 }
 

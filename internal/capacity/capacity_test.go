@@ -59,6 +59,33 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+// TestLines: the same facts in the words of other releases and devices.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Cache{
+		"INFO [kv_cache_utils.py:2327] CPU KV cache size: 16,384 tokens, Maximum concurrency for 2,048 tokens per request: 8.00x": {Tokens: 16384, Length: 2048, Concurrency: 8},
+		"GPU + host KV cache size: 1,000 tokens, Maximum concurrency for 500 tokens per request: 2.00x":                           {Tokens: 1000, Length: 500, Concurrency: 2},
+		"# npu blocks: 2110, # CPU blocks: 0\nMaximum concurrency for 8192 tokens per request: 32.97x":                            {Blocks: 2110, BlockSize: 128, Tokens: 270080, Length: 8192, Concurrency: 32.97},
+		"# GPU blocks: 27098, # CPU blocks: 2048\nMaximum concurrency for 32768 tokens per request: 13.23x":                       {Blocks: 27098, BlockSize: 16, Tokens: 433568, Length: 32768, Concurrency: 13.23},
+	} {
+		got, err := Log(text)
+		if err != nil || len(got) != 1 || !same(got[0], want) {
+			t.Errorf("%s:\n got %+v (%v)\nwant %+v", text, got, err, want)
+		}
+	}
+	const lately = "Engine 000: Avg prompt throughput: 1.0 tokens/s, Running: 2 reqs, Waiting: 1 reqs, Preemptions: 2, GPU KV cache usage: 50.0%\n"
+	if got, err := Log(lately + lately); err != nil || len(got) != 1 || got[0].Preemptions != 4 {
+		t.Errorf("two lines of 2 preemptions: %+v (%v)", got, err)
+	}
+	c, err := Log("# NPU blocks: 100, # CPU blocks: 0")
+	if err != nil || len(c) != 1 || c[0].Tokens != 1600 {
+		t.Fatalf("%+v (%v)", c, err)
+	}
+	if c[0].SetBlockSize(128); c[0].Tokens != 12800 || len(c[0].Notes) > 0 {
+		t.Errorf("--block-size 128: %+v, want 12800 tokens", c[0])
+	}
+}
+
 func same(a, b Cache) bool {
 	a.Notes, b.Notes = nil, nil
 	return a.Tokens == b.Tokens && a.Blocks == b.Blocks && a.BlockSize == b.BlockSize && a.Length == b.Length && a.Concurrency == b.Concurrency &&

@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -157,6 +158,8 @@ func (b *builder) add(e event) {
 		b.note("no memory was left for the KV cache: another process may hold the device (look with nvidia-smi or npu-smi); a higher --gpu-memory-utilization does not help then")
 	case "preempted":
 		b.c.Preemptions = max(b.c.Preemptions, integer(v["count"]))
+	case "preempted_lately":
+		b.c.Preemptions += integer(v["count"])
 	case "resumed":
 		b.resumed[v["id"]] = true
 		b.c.Preemptions = max(b.c.Preemptions, len(b.resumed))
@@ -177,9 +180,12 @@ func (b *builder) note(text string) { b.c.Notes = append(b.c.Notes, text) }
 func (b *builder) cache() Cache {
 	c := b.c
 	if c.Tokens == 0 && c.Blocks > 0 {
-		if c.BlockSize == 0 {
+		if size := c.impliedBlockSize(); size > 0 {
+			c.BlockSize = size
+			c.Notes = append(c.Notes, fmt.Sprintf("block size %d, which is what blocks and concurrency together say", size))
+		} else {
 			c.BlockSize = 16
-			c.Notes = append(c.Notes, "block size 16, V0's default")
+			c.Notes = append(c.Notes, assumedBlock)
 		}
 		c.Tokens = c.Blocks * c.BlockSize
 	}
@@ -190,6 +196,29 @@ func (b *builder) cache() Cache {
 		c.Notes = append(c.Notes, fmt.Sprintf("the KV cache was %.1f %% full: preemption is near", c.Usage))
 	}
 	return c
+}
+
+// assumedBlock is said where nothing tells the block size.
+const assumedBlock = "block size 16, V0's default"
+
+// impliedBlockSize is the tokens of a block that make the printed concurrency
+// true, 0 when there is none. Engines use powers of two (16 on GPUs, 128 on NPUs).
+func (c Cache) impliedBlockSize() int {
+	for size := 8; size <= 1024 && c.Length > 0 && c.Concurrency > 0; size *= 2 {
+		if ratio := float64(c.Blocks) * float64(size) / (c.Concurrency * float64(c.Length)); ratio > 0.98 && ratio < 1.02 {
+			return size
+		}
+	}
+	return 0
+}
+
+// SetBlockSize takes --block-size, which goes before an assumed one.
+func (c *Cache) SetBlockSize(size int) {
+	if i := slices.Index(c.Notes, assumedBlock); i >= 0 {
+		c.Notes = slices.Delete(c.Notes, i, i+1)
+		c.Tokens = c.Blocks * size
+	}
+	c.BlockSize = size
 }
 
 // inconsistent reports whether tokens and concurrency contradict each other,
