@@ -58,6 +58,10 @@ func split(flags []cli.Flag, args []string) (opts, words []string) {
 		case a == "-" || !strings.HasPrefix(a, "-"):
 			words = append(words, a)
 		default:
+			if letter, value, ok := attached(flags, a); ok {
+				opts = append(opts, letter, value)
+				continue
+			}
 			opts = append(opts, a)
 			if !strings.Contains(a, "=") && takesValue(flags, strings.TrimLeft(a, "-")) && i+1 < len(args) {
 				i++
@@ -66,6 +70,19 @@ func split(flags []cli.Flag, args []string) (opts, words []string) {
 		}
 	}
 	return opts, words
+}
+
+// attached tells "-j2" apart, as make and tar read it: a flag of one letter and
+// its value. A flag that is called so as a whole stays one.
+func attached(flags []cli.Flag, a string) (letter, value string, ok bool) {
+	if len(a) < 3 || a[0] != '-' || a[1] == '-' || a[2] == '=' {
+		return "", "", false
+	}
+	name, _, _ := strings.Cut(a[1:], "=")
+	if slices.ContainsFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+		return "", "", false
+	}
+	return a[:2], a[2:], takesValue(flags, a[1:2])
 }
 
 func takesValue(flags []cli.Flag, name string) bool {

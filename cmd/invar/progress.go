@@ -62,6 +62,20 @@ type step struct {
 	name  string
 	start time.Time
 	bar   *progressbar.ProgressBar
+	total int64 // what Expect announced
+}
+
+// Expect makes a bar of bytes of a spinner, or the bar longer.
+func (s *step) Expect(n int64) {
+	if s.bar == nil {
+		return
+	}
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.total += n
+	progressbar.OptionShowBytes(true)(s.bar)
+	progressbar.OptionShowCount()(s.bar)
+	s.bar.ChangeMax64(s.total)
 }
 
 func (s *step) Add(n int64) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBarsOfStepsThatOverlap draws on a terminal (script makes one): the line
@@ -21,6 +22,43 @@ func TestBarsOfStepsThatOverlap(t *testing.T) {
 		b.Done("ended last")
 		return
 	}
+	b := onTerminal(t, "1")
+	if !strings.Contains(b, "━") {
+		t.Fatalf("no bar was drawn: %q", b)
+	}
+	for _, line := range []string{"probe     six ended first", "a note", "probe     seven ended last"} {
+		at := strings.Index(b, line)
+		if at < 1 || b[at-1] != '\r' && b[at-1] != '\n' && !strings.HasSuffix(string(b[:at]), "\x1b[2K\r") {
+			t.Errorf("%q does not begin at the margin: %q", line, b)
+		}
+	}
+}
+
+// TestBarOfBytes: a step whose size becomes known while it runs turns from a
+// spinner into a bar of bytes.
+func TestBarOfBytes(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("INVAR_TEST_BARS") == "2" {
+		s := newProgress(os.Stderr, false).Start("python", "environment", -1)
+		s.Expect(200e6)
+		s.Expect(300e6)
+		time.Sleep(100 * time.Millisecond) // bars are drawn so often at most
+		s.Add(250e6)
+		s.Done("whole")
+		return
+	}
+	said := onTerminal(t, "2")
+	for _, want := range []string{"━", "50%", "250/500 MB", "environment whole"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in %q", want, said)
+		}
+	}
+}
+
+// onTerminal runs the calling test once more on a terminal, which script
+// makes, as the given part, and returns what was written there.
+func onTerminal(t *testing.T, part string) string {
+	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs script (package bsdutils)")
 	}
@@ -29,8 +67,8 @@ func TestBarsOfStepsThatOverlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "script", "-qec", "'"+self+"' -test.run '^TestBarsOfStepsThatOverlap$'", file)
-	cmd.Env = append(os.Environ(), "INVAR_TEST_BARS=1", "TERM=xterm", "CI=")
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", "'"+self+"' -test.run '^"+t.Name()+"$'", file)
+	cmd.Env = append(os.Environ(), "INVAR_TEST_BARS="+part, "TERM=xterm", "CI=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -38,13 +76,5 @@ func TestBarsOfStepsThatOverlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(b), "━") {
-		t.Fatalf("no bar was drawn: %q", b)
-	}
-	for _, line := range []string{"probe     six ended first", "a note", "probe     seven ended last"} {
-		at := strings.Index(string(b), line)
-		if at < 1 || b[at-1] != '\r' && b[at-1] != '\n' && !strings.HasSuffix(string(b[:at]), "\x1b[2K\r") {
-			t.Errorf("%q does not begin at the margin: %q", line, b)
-		}
-	}
+	return string(b)
 }

@@ -97,6 +97,9 @@ func showTarget(c *cli.Context, t target.Target) {
 	for _, o := range t.Operators {
 		row("operator", o.Schema+"   ["+strings.Join(o.Keys, ", ")+"]")
 	}
+	for _, o := range t.Overloads {
+		row("overload", o.Schema+"   ["+strings.Join(o.Keys, ", ")+"]")
+	}
 	for _, l := range t.Probe {
 		row(fmt.Sprintf("probe %d", l.Level), l.Name)
 	}

@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
@@ -30,14 +28,17 @@ type Builder struct {
 	sources fs.FS
 	logDir  string
 	work    string
-	slots   *semaphore.Weighted
-	tick    func()
+	slots   *slots
 	jobs    int
 	weight  atomic.Int64 // slots that one process takes; grows when memory runs out
 	note    func(string)
 
-	mu    sync.Mutex
-	steps map[string]*task
+	ahead sync.WaitGroup // what Prepare began
+	stops []func()       // each ends one Prepare
+
+	mu       sync.Mutex
+	steps    map[string]*task
+	counters map[string]counter // by stage
 }
 
 // Options are what a Builder works with.
@@ -78,8 +79,8 @@ func New(o Options) (*Builder, error) {
 	// Compilers write scratch files; they go where ours go and away with them.
 	b := &Builder{
 		plan: o.Plan, store: o.Store, runner: o.Runner, sources: o.Sources, logDir: o.LogDir, work: work,
-		env: append(env, "TMPDIR="+work), jobs: max(1, o.Jobs), slots: semaphore.NewWeighted(int64(max(1, o.Jobs))), steps: map[string]*task{},
-		note: o.Note,
+		env: append(env, "TMPDIR="+work), jobs: max(1, o.Jobs), slots: newSlots(max(1, o.Jobs)), steps: map[string]*task{},
+		counters: map[string]counter{}, note: o.Note,
 	}
 	if b.note == nil {
 		b.note = func(string) {}
@@ -88,8 +89,14 @@ func New(o Options) (*Builder, error) {
 	return b, nil
 }
 
-// Close removes the scratch folder.
-func (b *Builder) Close() error { return os.RemoveAll(b.work) }
+// Close stops what Prepare began and removes the scratch folder.
+func (b *Builder) Close() error {
+	for _, stop := range b.stops {
+		stop()
+	}
+	b.ahead.Wait()
+	return os.RemoveAll(b.work)
+}
 
 // An Artifact is a finished file of the store.
 type Artifact struct {
@@ -99,9 +106,12 @@ type Artifact struct {
 }
 
 // Make builds the step id and what it needs, and returns its one output.
-// tick is called, from several goroutines, after each step that was run.
+// tick is called, from several goroutines, after each step of its stage that
+// was run.
 func (b *Builder) Make(ctx context.Context, id string, tick func()) (Artifact, error) {
-	b.tick = tick
+	if s, ok := b.plan.Step(id); ok {
+		b.countBy(s.Stage, tick)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := b.ensure(ctx, cancel, id)
@@ -157,7 +167,7 @@ func (b *Builder) finish(ctx context.Context, cancel context.CancelFunc, id stri
 	if t.action, err = b.carryOut(ctx, s, needs); err != nil {
 		return b.problem(s, err)
 	}
-	b.tick()
+	b.count(s.Stage)
 	return nil
 }
 

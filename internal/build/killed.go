@@ -36,7 +36,7 @@ func killed(err error) bool {
 func (b *Builder) narrowing(ctx context.Context, s plan.Step) error {
 	for {
 		weight := b.weight.Load()
-		err := b.slot(ctx, weight, func() error { return b.process(ctx, s) })
+		err := b.slot(ctx, s, weight, func() error { return b.process(ctx, s) })
 		if err == nil || !killed(err) || weight >= int64(b.jobs) {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,11 +31,11 @@ func (b *Builder) carryOut(ctx context.Context, s plan.Step, needs []*task) (sto
 	case plan.Run:
 		err = b.narrowing(ctx, s)
 	case plan.Prove:
-		err = b.slot(ctx, 1, func() error { return b.prove(ctx, s) })
+		err = b.slot(ctx, s, 1, func() error { return b.prove(ctx, s) })
 	case plan.Pack:
-		err = b.slot(ctx, 1, func() error { return b.pack(ctx, s) })
+		err = b.slot(ctx, s, 1, func() error { return b.pack(ctx, s) })
 	case plan.Wheel:
-		err = b.slot(ctx, 1, func() error { outputs, err = b.wheel(ctx, s); return err })
+		err = b.slot(ctx, s, 1, func() error { outputs, err = b.wheel(ctx, s); return err })
 	default:
 		err = errors.New("no artifact step: " + string(s.Kind))
 	}
@@ -51,12 +52,14 @@ func (b *Builder) carryOut(ctx context.Context, s plan.Step, needs []*task) (sto
 	return a, b.store.Record(a)
 }
 
-// slot runs work when a slot is free.
-func (b *Builder) slot(ctx context.Context, weight int64, work func() error) error {
-	if err := b.slots.Acquire(ctx, weight); err != nil {
-		return context.Cause(ctx)
+// slot runs work for s when a slot is free. The order of the plan is the order
+// in which steps are let in.
+func (b *Builder) slot(ctx context.Context, s plan.Step, weight int64, work func() error) error {
+	rank := slices.IndexFunc(b.plan.Steps, func(o plan.Step) bool { return o.ID == s.ID })
+	if err := b.slots.acquire(ctx, rank, weight); err != nil {
+		return err
 	}
-	defer b.slots.Release(weight)
+	defer b.slots.release(weight)
 	return work()
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/libc"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/target"
@@ -136,35 +137,23 @@ func assignments(b []byte) map[string]string {
 	return out
 }
 
-// libraryDirs are where libraries of the system lie, without reading ld.so.cache.
-var libraryDirs = []string{"/lib/*-linux-gnu*", "/usr/lib/*-linux-gnu*", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
-
-var (
-	glibcRE   = regexp.MustCompile(`GNU C Library [^\n]*?version (\d+\.\d+)`)
-	glibcxxRE = regexp.MustCompile(`GLIBCXX_3\.4\.(\d+)`)
-)
+var glibcxxRE = regexp.MustCompile(`GLIBCXX_3\.4\.(\d+)`)
 
 func (g *gatherer) libc(s *System) {
-	for _, dir := range libraryDirs {
-		if s.Glibc != "" && s.GLIBCXX != "" {
-			return
+	if l, ok := libc.Find(g.root); ok {
+		s.Libc = l.Kind
+		if l.Kind == "glibc" {
+			s.Glibc, s.LibcFile = l.Version, l.File
 		}
-		for _, p := range g.root.Glob(dir + "/libc.so.6") {
-			b, err := g.root.ReadFile(p)
-			if err != nil {
-				continue
-			}
-			if m := glibcRE.FindSubmatch(b); m != nil {
-				s.Libc, s.Glibc, s.LibcFile = "glibc", string(m[1]), p
-			}
-		}
+	}
+	for _, dir := range libc.Folders {
 		for _, p := range g.root.Glob(dir + "/libstdc++.so.6") {
 			if b, err := g.root.ReadFile(p); err == nil {
-				s.GLIBCXX = newest(s.GLIBCXX, glibcxxRE.FindAllSubmatch(b, -1))
+				s.GLIBCXX = newest("", glibcxxRE.FindAllSubmatch(b, -1))
 			}
-		}
-		if s.Libc == "" && len(g.root.Glob(dir+"/ld-musl-*.so.1")) > 0 {
-			s.Libc = "musl"
+			if s.GLIBCXX != "" {
+				return
+			}
 		}
 	}
 }
@@ -186,17 +175,7 @@ func (g *gatherer) arch() string {
 	if g.root.Live() {
 		return map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 	}
-	for _, dir := range libraryDirs {
-		for _, name := range []string{"/ld-linux-x86-64.so.2", "/ld-linux-aarch64.so.1", "/ld-musl-x86_64.so.1", "/ld-musl-aarch64.so.1"} {
-			if len(g.root.Glob(dir+name)) > 0 {
-				if strings.Contains(name, "x86") {
-					return "x86_64"
-				}
-				return "aarch64"
-			}
-		}
-	}
-	return ""
+	return libc.Arch(g.root)
 }
 
 // compiler is what a build would take: asked when the root runs, else read from

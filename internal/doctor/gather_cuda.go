@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/libc"
 	"github.com/invar-ops/invar/internal/version"
 )
 
@@ -162,7 +163,7 @@ func (g *gatherer) nvidia(f *Facts) {
 			f.NVIDIA.Kernel = string(m[1])
 		}
 	}
-	for _, dir := range append([]string{"/usr/lib/wsl/lib", "/usr/lib/wsl/drivers/*"}, libraryDirs...) {
+	for _, dir := range append([]string{"/usr/lib/wsl/lib", "/usr/lib/wsl/drivers/*"}, libc.Folders...) {
 		for _, p := range g.root.Glob(dir + "/libcuda.so*") {
 			if strings.HasSuffix(p, "/libcuda.so.1") && g.root.Exists(p) {
 				f.NVIDIA.Library = p

@@ -3,12 +3,13 @@ package doctor
 import (
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/invar-ops/invar/internal/cgroup"
 )
 
 // limits reads memory, processors, mounts and room; only a running root has them.
@@ -16,10 +17,11 @@ func (g *gatherer) limits(f *Facts) {
 	if !g.root.Live() {
 		return
 	}
-	f.Limits = g.memory()
+	groups := cgroup.Tightest(cgroup.Read(g.text))
+	f.Limits = g.memory(groups)
 	f.Limits.CPUs = runtime.NumCPU() // counts the affinity mask
-	if quota := g.quota(); quota > 0 {
-		f.Limits.CPUs = min(f.Limits.CPUs, quota)
+	if groups.CPUs > 0 {
+		f.Limits.CPUs = min(f.Limits.CPUs, int(math.Ceil(groups.CPUs)))
 	}
 	mounts := g.mounts()
 	places := map[string]string{"tmp": orText(g.env["TMPDIR"], "/tmp"), "prefix": g.homeOf()}
@@ -36,8 +38,8 @@ func (g *gatherer) limits(f *Facts) {
 	}
 }
 
-func (g *gatherer) memory() Limits {
-	l := Limits{}
+func (g *gatherer) memory(groups cgroup.Limits) Limits {
+	l := Limits{Cgroup: groups.Memory, CgroupFile: groups.MemoryFile}
 	b, _ := g.root.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(b)) {
 		k, v, _ := strings.Cut(line, ":")
@@ -52,98 +54,19 @@ func (g *gatherer) memory() Limits {
 			l.Available = kib << 10
 		}
 	}
-	l.Cgroup, l.CgroupUsed, l.CgroupFile = g.cgroup()
+	if l.CgroupFile != "" {
+		l.CgroupUsed = cgroup.Used(g.text, l.CgroupFile)
+	}
 	return l
 }
 
-// cgroup finds the tightest limit from the process's own group up to the root,
-// in version 2 (memory.max) and version 1 (memory.limit_in_bytes). Inside a
-// container the group's own files are at the top of the mount.
-func (g *gatherer) cgroup() (limit, used int64, file string) {
-	limit = math.MaxInt64
-	try := func(dir, maxName, curName string) {
-		v, ok := g.number(dir + "/" + maxName)
-		if !ok || v >= 1<<60 || v >= limit { // version 1 writes 2^63 - 4096 for none
-			return
-		}
-		limit, file = v, dir+"/"+maxName
-		used, _ = g.number(dir + "/" + curName)
-		if cache, ok := g.reclaimable(dir + "/memory.stat"); ok {
-			used = max(0, used-cache)
-		}
-	}
-	b, _ := g.root.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(b)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		for at := path.Clean(parts[2]); ; at = path.Dir(at) {
-			if parts[1] == "" {
-				try(path.Join("/sys/fs/cgroup", at), "memory.max", "memory.current")
-			} else if strings.Contains(","+parts[1]+",", ",memory,") {
-				try(path.Join("/sys/fs/cgroup/memory", at), "memory.limit_in_bytes", "memory.usage_in_bytes")
-			}
-			if at == "/" || at == "." {
-				break
-			}
-		}
-	}
-	if limit == math.MaxInt64 {
-		return 0, 0, ""
-	}
-	return limit, used, file
-}
-
-// number reads a file with one number in it; "max" is none.
-func (g *gatherer) number(p string) (int64, bool) {
+// text is what a file holds, "" when it cannot be read.
+func (g *gatherer) text(p string) string {
 	b, err := g.root.ReadFile(p)
 	if err != nil {
-		return 0, false
+		return ""
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	return n, err == nil
-}
-
-// reclaimable is page cache that the kernel gives back before it kills.
-func (g *gatherer) reclaimable(p string) (int64, bool) {
-	b, err := g.root.ReadFile(p)
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(b)) {
-		f := strings.Fields(line)
-		if len(f) == 2 && (f[0] == "inactive_file" || f[0] == "total_inactive_file") {
-			n, err := strconv.ParseInt(f[1], 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
-}
-
-// quota is how many processors cgroups allow, rounded up; 0 is no limit.
-func (g *gatherer) quota() int {
-	if b, err := g.root.ReadFile("/sys/fs/cgroup/cpu.max"); err == nil {
-		f := strings.Fields(string(b))
-		if len(f) == 2 && f[0] != "max" {
-			return ratio(f[0], f[1])
-		}
-		return 0
-	}
-	q, ok1 := g.number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-	p, ok2 := g.number("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
-	if ok1 && ok2 && q > 0 && p > 0 {
-		return int((q + p - 1) / p)
-	}
-	return 0
-}
-
-func ratio(a, b string) int {
-	x, y := atoi(a), atoi(b)
-	if x <= 0 || y <= 0 {
-		return 0
-	}
-	return (x + y - 1) / y
+	return string(b)
 }
 
 // A mount is one line of mountinfo.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/invar-ops/invar/internal/cgroup"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
 )
@@ -42,7 +43,8 @@ func TestCgroupLimits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := reader(t, with(meminfo, tt.files)).memory()
+			g := reader(t, with(meminfo, tt.files))
+			l := g.memory(cgroup.Tightest(cgroup.Read(g.text)))
 			if l.Cgroup != tt.limit || l.CgroupUsed != tt.used || l.CgroupFile != tt.file || l.Memory != 64<<30 || l.Available != 32<<30 {
 				t.Errorf("got %+v", l)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/invar-ops/invar/internal/cann"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -147,7 +148,7 @@ func askTegra(_ context.Context, a *asker) []Evidence {
 // installation recorded.
 func askAscendFiles(_ context.Context, a *asker) []Evidence {
 	install := a.file("ascend_install.info", "/etc/ascend_install.info")
-	base := pairs(install.Answer)["Driver_Install_Path_Param"]
+	base := cann.ParseInfo([]byte(install.Answer))["driver_install_path_param"]
 	if !path.IsAbs(base) {
 		base = "/usr/local/Ascend"
 	}

@@ -1,15 +1,15 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
 
+	"github.com/invar-ops/invar/internal/cgroup"
+	"github.com/invar-ops/invar/internal/libc"
+	"github.com/invar-ops/invar/internal/rootfs"
 	"github.com/invar-ops/invar/internal/run"
 )
 
@@ -53,76 +53,14 @@ func (a *asker) text(name string) string {
 	return s
 }
 
-// limitFiles are the cgroup files that bound a process: v2, then v1.
-var limitFiles = []struct{ v1, name string }{
-	{"", "cpu.max"},
-	{"", "memory.max"},
-	{"cpu", "cpu.cfs_quota_us"},
-	{"cpu", "cpu.cfs_period_us"},
-	{"memory", "memory.limit_in_bytes"},
-}
-
-// askLimits reads the limits of this process's cgroup and of all above it: the
-// smallest counts. In a container the path of /proc/self/cgroup may not exist,
-// then the mount's own root is the cgroup.
+// askLimits reads the limits of this process's cgroup and of all above it.
 func askLimits(_ context.Context, a *asker) []Evidence {
 	start := time.Now()
-	groups := a.text("/proc/self/cgroup")
-	var b strings.Builder
-	seen := map[string]bool{}
-	for _, f := range limitFiles {
-		for _, mount := range cgroupMounts(f.v1) {
-			for _, dir := range ancestors(cgroupPath(groups, f.v1)) {
-				p := mount + dir + "/" + f.name
-				if v := a.line(p); v != "" && !seen[p] {
-					seen[p] = true
-					fmt.Fprintf(&b, "%s: %s\n", p, v)
-				}
-			}
-		}
-	}
-	e := Evidence{Source: "cgroup", Asked: "/proc/self/cgroup, /sys/fs/cgroup", Answer: b.String(), Elapsed: time.Since(start)}
-	if e.Answer == "" {
+	e := Evidence{Source: "cgroup", Asked: "/proc/self/cgroup, /sys/fs/cgroup", Answer: cgroup.Text(cgroup.Read(a.text))}
+	if e.Elapsed = time.Since(start); e.Answer == "" {
 		e.Reason = "no limit files"
 	}
 	return one(e)
-}
-
-func cgroupMounts(controller string) []string {
-	switch controller {
-	case "":
-		return []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
-	case "cpu":
-		return []string{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"}
-	}
-	return []string{"/sys/fs/cgroup/" + controller}
-}
-
-// cgroupPath finds a controller's path in /proc/self/cgroup; "" is the v2 line "0::/path".
-func cgroupPath(groups, controller string) string {
-	for _, l := range lines(groups) {
-		f := strings.SplitN(l, ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		for c := range strings.SplitSeq(f[1], ",") {
-			if c == controller && (controller != "" || f[0] == "0") {
-				return strings.TrimSuffix(f[2], "/")
-			}
-		}
-	}
-	return ""
-}
-
-// ancestors lists a cgroup and those above it, ending with the root "".
-func ancestors(path string) []string {
-	out := []string{path}
-	for path != "" {
-		i := max(strings.LastIndexByte(path, '/'), 0)
-		path = path[:i]
-		out = append(out, path)
-	}
-	return out
 }
 
 func askOS(_ context.Context, a *asker) []Evidence {
@@ -137,54 +75,21 @@ func askOS(_ context.Context, a *asker) []Evidence {
 	}
 }
 
-var (
-	libcFolders = []string{
-		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-		"/lib64", "/usr/lib64", "/lib", "/usr/lib",
-	}
-	glibcBanner = regexp.MustCompile(`GNU C Library [^\n]{0,80}version ([0-9]+\.[0-9]+)`)
-)
-
-// libc names the C library of the root by its own banner, and the loader,
-// which names the architecture. Nothing is started, so it works on an image
-// of another architecture.
+// libc names the C library of the root, and the loaders, which name the
+// architecture.
 func (a *asker) libc() string {
-	var b strings.Builder
-	for _, p := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"} {
-		if a.exists(p) {
-			fmt.Fprintf(&b, "loader: %s\n", p)
-		}
-	}
-	for _, d := range libcFolders {
-		p, err := a.path(d + "/libc.so.6")
-		if err != nil {
-			continue
-		}
-		data, err := os.ReadFile(p)
-		if err != nil {
-			continue
-		}
-		if i := bytes.Index(data, []byte("GNU C Library")); i >= 0 {
-			if m := glibcBanner.FindSubmatch(data[i:min(len(data), i+200)]); m != nil {
-				fmt.Fprintf(&b, "glibc: %s\npath: %s/libc.so.6\n", m[1], d)
-				break
-			}
-		}
-	}
-	if v := muslVersion(a.text("/lib/apk/db/installed")); v != "" {
-		fmt.Fprintf(&b, "musl: %s\n", v)
-	}
-	return b.String()
-}
-
-func muslVersion(installed string) string {
-	_, rest, ok := strings.Cut(installed, "P:musl\nV:")
-	if !ok {
+	r, err := rootfs.Open(a.root)
+	if err != nil {
 		return ""
 	}
-	v, _, _ := strings.Cut(rest, "\n")
-	v, _, _ = strings.Cut(v, "-")
-	return v
+	var b strings.Builder
+	for _, p := range libc.Loaders(r) {
+		fmt.Fprintf(&b, "loader: %s\n", p)
+	}
+	if l, ok := libc.Find(r); ok {
+		fmt.Fprintf(&b, "%s: %s\npath: %s\n", l.Kind, l.Version, l.File)
+	}
+	return b.String()
 }
 
 // containerFiles are files that only a container has.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +48,47 @@ func TestToolThatHangs(t *testing.T) {
 	}
 	if e := f.find("npu-smi info"); e.Says != Unclear || e.Reason == "" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+// together answers only when as many questions as it was told of are under way.
+type together struct {
+	mu      sync.Mutex
+	waiting int
+	all     chan struct{}
+	want    int
+}
+
+func (r *together) Run(ctx context.Context, c run.Cmd) (run.Result, error) {
+	r.mu.Lock()
+	if r.waiting++; r.waiting == r.want {
+		close(r.all)
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.all:
+		return run.Result{}, nil
+	case <-ctx.Done():
+		return run.Result{}, &run.Error{Cmd: c, Err: context.Cause(ctx)}
+	}
+}
+
+// TestGPUToolIsAskedAtOnce: no question to nvidia-smi waits for the answer to
+// another, so that a host with GPUs takes as long as the slowest of them.
+func TestGPUToolIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	r := &together{all: make(chan struct{}), want: 5}
+	if _, err := Detect(ctx, Options{Runner: r, Env: []string{"PATH=" + bin}}); err != nil {
+		t.Fatal(err)
+	}
+	if r.waiting != r.want {
+		t.Errorf("%d questions, want %d", r.waiting, r.want)
 	}
 }
 

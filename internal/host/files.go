@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/cann"
 	"github.com/invar-ops/invar/internal/host/chip"
 )
 
@@ -25,7 +26,7 @@ func pairs(text string) map[string]string {
 func parseToolkit(text string) []CANN {
 	var out []CANN
 	for _, block := range splitBefore(text, "package_name=") {
-		p := pairs(block)
+		p := cann.ParseInfo([]byte(block))
 		if !strings.HasPrefix(p["package_name"], "Ascend-cann") || p["version"] == "" {
 			continue
 		}
@@ -61,8 +62,8 @@ func parseVersionCfg(text string) []CANN {
 // driverVersion reads version.info of the driver: package_version first, as
 // ascendhal_version and the others are no driver versions.
 func driverVersion(text string) string {
-	p := pairs(text)
-	for _, k := range []string{"package_version", "Version"} {
+	p := cann.ParseInfo([]byte(text))
+	for _, k := range []string{"package_version", "version"} {
 		if v := releaseText(p[k]); v != "" {
 			return v
 		}

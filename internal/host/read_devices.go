@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/cann"
 	"github.com/invar-ops/invar/internal/host/chip"
 )
 
@@ -128,7 +129,7 @@ func readInstallInfo(_ *chip.Rules, _ *Facts, e *Evidence) {
 	if e.Absent || e.Reason != "" {
 		return
 	}
-	status := pairs(e.Answer)["Driver_Install_Status"]
+	status := cann.ParseInfo([]byte(e.Answer))["driver_install_status"]
 	e.Understood = "driver " + status
 	if status != "complete" {
 		e.Understood, e.Reason = "", "Driver_Install_Status is not complete"

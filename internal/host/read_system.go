@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/cgroup"
 	"github.com/invar-ops/invar/internal/host/chip"
 )
 
@@ -95,73 +96,19 @@ func countList(s string) int {
 
 // readLimits takes the smallest CPU and memory limit of all the cgroups above.
 func readLimits(_ *chip.Rules, f *Facts, e *Evidence) {
-	var quota float64
-	period := map[string]float64{}
-	micro := map[string]float64{}
-	for _, l := range lines(e.Answer) {
-		at := strings.LastIndex(l, ": ")
-		if at < 0 {
-			continue
-		}
-		file, value := l[:at], strings.TrimSpace(l[at+2:])
-		dir := file[:strings.LastIndexByte(file, '/')+1]
-		switch strings.TrimPrefix(file, dir) {
-		case "cpu.max":
-			q, p, _ := strings.Cut(value, " ")
-			quota = smaller(quota, ratio(float(q), float(p)))
-		case "cpu.cfs_quota_us":
-			micro[dir] = float(value)
-		case "cpu.cfs_period_us":
-			period[dir] = float(value)
-		case "memory.max", "memory.limit_in_bytes":
-			limit, err := strconv.ParseInt(value, 10, 64)
-			// v1 prints the largest page-aligned number for "no limit".
-			if err == nil && limit > 0 && limit < 1<<60 {
-				if f.Memory.CgroupLimitBytes == 0 || limit < f.Memory.CgroupLimitBytes {
-					f.Memory.CgroupLimitBytes = limit
-				}
-			}
-		}
-	}
-	for dir, q := range micro {
-		quota = smaller(quota, ratio(q, period[dir]))
-	}
-	f.CPUQuota = quota
+	l := cgroup.Tightest(cgroup.Parse(e.Answer))
+	f.CPUQuota, f.Memory.CgroupLimitBytes = l.CPUs, l.Memory
 	var said []string
-	if quota > 0 {
-		said = append(said, strconv.FormatFloat(quota, 'g', 3, 64)+" CPUs")
+	if l.CPUs > 0 {
+		said = append(said, strconv.FormatFloat(l.CPUs, 'g', 3, 64)+" CPUs")
 	}
-	if f.Memory.CgroupLimitBytes > 0 {
-		said = append(said, gib(f.Memory.CgroupLimitBytes))
+	if l.Memory > 0 {
+		said = append(said, gib(l.Memory))
 	}
 	if len(said) == 0 && e.Reason == "" {
 		said = []string{"no limit"}
 	}
 	e.Understood = strings.Join(said, ", ")
-}
-
-// float is 0 for "max", "-1" and what is no number.
-func float(s string) float64 {
-	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || v < 0 {
-		return 0
-	}
-	return v
-}
-
-func ratio(quota, period float64) float64 {
-	if quota == 0 || period == 0 {
-		return 0
-	}
-	return quota / period
-}
-
-// smaller is the smaller of two limits, where 0 is no limit.
-func smaller(a, b float64) float64 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 func gib(bytes int64) string {

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -36,19 +35,6 @@ func TestLimits(t *testing.T) {
 		if f.CPUQuota != tt.cpus || f.Memory.CgroupLimitBytes != tt.memory {
 			t.Errorf("%s: got %g CPUs, %d bytes; want %g, %d", tt.name, f.CPUQuota, f.Memory.CgroupLimitBytes, tt.cpus, tt.memory)
 		}
-	}
-}
-
-func TestCgroupPaths(t *testing.T) {
-	t.Parallel()
-	const groups = "4:memory:/a/b\n3:cpu,cpuacct:/c\n0::/\n"
-	for _, tt := range []struct{ controller, want string }{{"memory", "/a/b"}, {"cpu", "/c"}, {"", ""}, {"io", ""}} {
-		if got := cgroupPath(groups, tt.controller); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.controller, got, tt.want)
-		}
-	}
-	if got, want := ancestors("/a/b"), []string{"/a/b", "/a", ""}; !reflect.DeepEqual(got, want) {
-		t.Errorf("ancestors: got %q, want %q", got, want)
 	}
 }
 

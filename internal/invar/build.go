@@ -35,6 +35,7 @@ type BuildResult struct {
 // was there before is lost when any part of it fails.
 func (s Session) Build(ctx context.Context, o Options) (BuildResult, error) {
 	start := time.Now()
+	s = s.asking()
 	vllm, err := s.installVLLM(ctx, o)
 	if err != nil {
 		return BuildResult{Target: o.Target}, err
@@ -117,11 +118,9 @@ func (s Session) environment(ctx context.Context, p plan.Plan, o Options) (plan.
 	if err := os.MkdirAll(s.LogDir(), 0o755); err != nil {
 		return p, store.Explain(err, "log folder "+s.LogDir())
 	}
-	step := s.Progress.Start(plan.StagePython, "environment with "+p.Recipe.Packages[0], -1)
 	log := filepath.Join(s.LogDir(), "python-"+filepath.Base(p.Recipe.Dir)+".log")
-	py, err := python.Make(ctx, *p.Recipe, python.Options{Env: s.Env, Home: s.Prefix, Runner: s.Runner}, log, s.Progress)
+	_, err := python.Make(ctx, *p.Recipe, python.Options{Env: s.Env, Home: s.Prefix, Runner: s.Runner}, log, plan.StagePython, s.Progress)
 	if err != nil {
-		step.Fail(err)
 		if pr, ok := errors.AsType[*report.Problem](err); ok && pr.Log != "" {
 			build.Diagnose(pr, pr.Log)
 			if pr.Rule == build.DiskFull {
@@ -130,7 +129,6 @@ func (s Session) environment(ctx context.Context, p plan.Plan, o Options) (plan.
 		}
 		return p, err
 	}
-	step.Done(py.Exe + ", torch " + py.Torch.Version)
 	return s.Plan(ctx, o)
 }
 
@@ -164,6 +162,11 @@ func (s Session) install(ctx context.Context, prefix *install.Prefix, p plan.Pla
 		return none, err
 	}
 	defer func() { _ = b.Close() }()
+	// Processors that stage 1 leaves idle compile stage 2 already; it is put in
+	// place, and what failed in it is reported, when stage 1 is.
+	if err := b.Prepare(ctx, finals[plan.Stage2]); err != nil {
+		return none, err
+	}
 	if err := s.stage(ctx, b, p, plan.Stage1, tx.InstallOps); err != nil {
 		return none, err
 	}

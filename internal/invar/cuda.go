@@ -10,7 +10,6 @@ import (
 
 	"github.com/invar-ops/invar/internal/build"
 	"github.com/invar-ops/invar/internal/cuda"
-	"github.com/invar-ops/invar/internal/host"
 	"github.com/invar-ops/invar/internal/plan"
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
@@ -83,7 +82,7 @@ func (s Session) recipe(ctx context.Context, t target.Target, f *plan.Facts, o O
 
 // devices asks for the GPUs of this host and their driver.
 func (s Session) devices(ctx context.Context, g *plan.CUDAFacts, o Options) error {
-	facts, err := host.Detect(ctx, host.Options{Root: "/", Runner: s.Runner, Env: s.Env})
+	facts, err := s.detect(ctx, "")
 	if err != nil {
 		return err
 	}

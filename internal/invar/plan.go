@@ -34,6 +34,7 @@ type Options struct {
 
 // Plan says what Build would do, and runs nothing that changes the host.
 func (s Session) Plan(ctx context.Context, o Options) (plan.Plan, error) {
+	s = s.asking()
 	t, why, err := s.resolve(ctx, o)
 	if err != nil {
 		return plan.Plan{}, err
@@ -55,7 +56,7 @@ func (s Session) resolve(ctx context.Context, o Options) (target.Target, string,
 		t, err := target.Find(o.Target)
 		return t, "it was named", err
 	}
-	facts, err := host.Detect(ctx, host.Options{Root: "/", Runner: s.Runner, Env: s.Env, SoC: o.SoC})
+	facts, err := s.detect(ctx, o.SoC)
 	if err != nil {
 		return target.Target{}, "", err
 	}

@@ -21,6 +21,7 @@ type Session struct {
 	Version  string // of invar, for manifests and receipts
 
 	vllm *install.VLLMInstall // of the build under way
+	host *answer              // of the verb under way
 }
 
 // DefaultPrefix is where invar lives when nobody says otherwise: /opt/invar

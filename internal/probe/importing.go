@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/install"
@@ -54,7 +55,7 @@ func (p *prober) importing(ctx context.Context) ([]report.Check, error) {
 		req.CUDA = p.gpuLibrary()
 		req.Mapped = append(req.Mapped, stem(c.Library), "lib_ops")
 	}
-	for _, o := range p.target.Operators {
+	for _, o := range slices.Concat(p.target.Operators, p.target.Overloads) {
 		req.Operators = append(req.Operators, wantedOperator{o.Name, o.Schema, o.Keys})
 	}
 	var f facts

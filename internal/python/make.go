@@ -65,12 +65,11 @@ func (r Recipe) source(index, flag string) []string {
 		out = append(out, "--find-links", r.Wheelhouse)
 	}
 	if r.Offline {
-		if r.Wheelhouse != "" {
-			out = append(out, "--no-index")
-		} else if r.Installer == "uv" {
-			out = append(out, "--offline")
+		// uv may take what its cache holds; pip cannot without asking an index.
+		if r.Wheelhouse == "" && r.Installer == "uv" {
+			return append(out, "--offline")
 		}
-		return out
+		return append(out, "--no-index")
 	}
 	if index != "" {
 		out = append(out, flag, index)
@@ -78,8 +77,21 @@ func (r Recipe) source(index, flag string) []string {
 	return out
 }
 
-// Make carries out the recipe. An unfinished environment from an earlier try is removed first.
-func Make(ctx context.Context, r Recipe, o Options, log string, p report.Progress) (Python, error) {
+// Make carries out the recipe as one step of p. An unfinished environment from
+// an earlier try is removed first.
+func Make(ctx context.Context, r Recipe, o Options, log, stage string, p report.Progress) (Python, error) {
+	step := p.Start(stage, "environment with "+r.Packages[0], -1)
+	d := newDownloads(step)
+	py, err := carryOut(ctx, r, o, log, p, d)
+	if err != nil {
+		step.Fail(err)
+		return py, err
+	}
+	step.Done(py.Exe + ", torch " + py.Torch.Version + d.text())
+	return py, nil
+}
+
+func carryOut(ctx context.Context, r Recipe, o Options, log string, p report.Progress, d *downloads) (Python, error) {
 	index := r.Index
 	if index != "" && !r.Offline && !r.Explicit {
 		if err := reach(ctx, index); err != nil {
@@ -91,7 +103,7 @@ func Make(ctx context.Context, r Recipe, o Options, log string, p report.Progres
 		return Python{}, report.Problemf(report.Failed, "old environment: %w", err)
 	}
 	for _, argv := range r.Commands(index) {
-		_, err := o.Runner.Run(ctx, run.Cmd{Argv: argv, Env: o.Env, Log: log})
+		_, err := o.Runner.Run(ctx, run.Cmd{Argv: argv, Env: o.Env, Log: log, Output: d})
 		if err != nil {
 			_ = os.RemoveAll(r.Dir)
 			return Python{}, makeProblem(err, log)

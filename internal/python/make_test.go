@@ -78,7 +78,7 @@ func TestMakeFromWheelhouse(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "own env")
 			r := Recipe{Base: base, Dir: dir, Packages: []string{"torch==2.15.0", "numpy"}, Wheelhouse: house, Offline: true, Installer: installer}
 			o := Options{Env: env, Runner: run.System{}}
-			py, err := Make(t.Context(), r, o, filepath.Join(t.TempDir(), "log"), report.Discard)
+			py, err := Make(t.Context(), r, o, filepath.Join(t.TempDir(), "log"), "python", report.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestMakeFromWheelhouse(t *testing.T) {
 			}
 			// What the folder does not hold is a failure with a way out, and leaves nothing.
 			r.Dir, r.Packages = filepath.Join(t.TempDir(), "none"), []string{"torch==2.14.0"}
-			_, err = Make(t.Context(), r, o, filepath.Join(t.TempDir(), "log"), report.Discard)
+			_, err = Make(t.Context(), r, o, filepath.Join(t.TempDir(), "log"), "python", report.Discard)
 			p, ok := errors.AsType[*report.Problem](err)
 			if !ok || p.Code != report.BuildFailed || !strings.Contains(p.Hint, "--wheelhouse") || p.Tail == "" {
 				t.Errorf("a wheel that is not there: %+v", err)
@@ -122,6 +122,7 @@ func TestCommandsWithoutUV(t *testing.T) {
 		{"index first, the configured one beside it", func(*Recipe) {}, "https://i", []string{"--extra-index-url", "https://i"}},
 		{"wheelhouse and index", func(r *Recipe) { r.Wheelhouse = "/w" }, "https://i", []string{"--find-links", "/w", "--extra-index-url", "https://i"}},
 		{"offline", func(r *Recipe) { r.Wheelhouse, r.Offline = "/w", true }, "https://i", []string{"--find-links", "/w", "--no-index"}},
+		{"offline without a folder", func(r *Recipe) { r.Offline = true }, "https://i", []string{"--no-index"}},
 	} {
 		r := r
 		tc.change(&r)

@@ -10,9 +10,11 @@ type Progress interface {
 }
 
 // A Step is one piece of work that was announced. Exactly one of Done, Skip
-// and Fail ends it. Add is safe for use by several goroutines.
+// and Fail ends it. Add is safe for use by several goroutines. Expect is for a
+// step whose total was unknown: so many more bytes are to come.
 type Step interface {
 	Add(n int64)
+	Expect(n int64)
 	Done(detail string)
 	Skip(reason string)
 	Fail(err error)
@@ -26,6 +28,7 @@ type discard struct{}
 func (discard) Start(string, string, int64) Step { return discard{} }
 func (discard) Note(string)                      {}
 func (discard) Add(int64)                        {}
+func (discard) Expect(int64)                     {}
 func (discard) Done(string)                      {}
 func (discard) Skip(string)                      {}
 func (discard) Fail(error)                       {}

@@ -116,6 +116,13 @@ func check(t Target) error {
 		}
 		names = append(names, o.Name)
 	}
+	for _, o := range t.Overloads {
+		of, _, ok := strings.Cut(o.Name, ".")
+		if !ok || !slices.Contains(names, of) || slices.Contains(names, o.Name) || !strings.HasPrefix(o.Schema, o.Name+"(") {
+			return fmt.Errorf("overloads: %s: twice, of no operator, or its schema is another's", o.Name)
+		}
+		names = append(names, o.Name)
+	}
 	for i, l := range t.Probe {
 		if l.Level != i+1 {
 			return fmt.Errorf("probe: level %d at place %d; want them in order from 1", l.Level, i+1)

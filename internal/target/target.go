@@ -6,20 +6,21 @@ package target
 type Target struct {
 	Name      string     `yaml:"name" json:"name"`
 	Title     string     `yaml:"title" json:"title"`
-	Flavour   string     `yaml:"flavour" json:"flavour"`             // which batch_invariant_ops: cpu, cuda or ascend
-	Contract  string     `yaml:"contract" json:"contract"`           // numerical contract of stage 1; empty where the vendor states none
-	Missing   []string   `yaml:"missing" json:"missing"`             // parts that this version of invar does not have yet
-	Arches    []string   `yaml:"arches" json:"arches"`               // host architectures
-	Chips     []Chip     `yaml:"chips" json:"chips"`                 // what detection may find
-	Requires  []Need     `yaml:"requires" json:"requires"`           // of the host
-	Python    Python     `yaml:"python" json:"python"`               // of the environment
-	Stage1    Stage1     `yaml:"stage1" json:"stage1"`               // kernels to run package
-	Stage2    Stage2     `yaml:"stage2" json:"stage2"`               // wheel
-	Includes  string     `yaml:"includes" json:"includes,omitempty"` // target whose stages are part of this one's
-	CUDA      *CUDA      `yaml:"cuda" json:"cuda,omitempty"`         // what this target adds to them
-	Operators []Operator `yaml:"operators" json:"operators"`         // expected after the build
-	Probe     []Level    `yaml:"probe" json:"probe"`                 // what each level means here
-	Sources   []Source   `yaml:"sources" json:"sources"`             // where these facts come from
+	Flavour   string     `yaml:"flavour" json:"flavour"`               // which batch_invariant_ops: cpu, cuda or ascend
+	Contract  string     `yaml:"contract" json:"contract"`             // numerical contract of stage 1; empty where the vendor states none
+	Missing   []string   `yaml:"missing" json:"missing"`               // parts that this version of invar does not have yet
+	Arches    []string   `yaml:"arches" json:"arches"`                 // host architectures
+	Chips     []Chip     `yaml:"chips" json:"chips"`                   // what detection may find
+	Requires  []Need     `yaml:"requires" json:"requires"`             // of the host
+	Python    Python     `yaml:"python" json:"python"`                 // of the environment
+	Stage1    Stage1     `yaml:"stage1" json:"stage1"`                 // kernels to run package
+	Stage2    Stage2     `yaml:"stage2" json:"stage2"`                 // wheel
+	Includes  string     `yaml:"includes" json:"includes,omitempty"`   // target whose stages are part of this one's
+	CUDA      *CUDA      `yaml:"cuda" json:"cuda,omitempty"`           // what this target adds to them
+	Operators []Operator `yaml:"operators" json:"operators"`           // expected after the build
+	Overloads []Operator `yaml:"overloads" json:"overloads,omitempty"` // short forms of Operators: "sum.dim"
+	Probe     []Level    `yaml:"probe" json:"probe"`                   // what each level means here
+	Sources   []Source   `yaml:"sources" json:"sources"`               // where these facts come from
 }
 
 // A Chip is a name that tools report and the SKUs that go with it.

@@ -88,7 +88,10 @@ def _torch() -> dict[str, Any]:
 
 
 def _operator(namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Resolves one operator by access: torch.ops is lazy, so dir() tells nothing."""
+    """Resolves one operator by access: torch.ops is lazy, so dir() tells nothing.
+
+    A name may be of one overload: "sum.dim".
+    """
     import torch
 
     name = wanted["name"]
@@ -99,7 +102,7 @@ def _operator(namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
         except RuntimeError as e:
             out["want_error"] = str(e).splitlines()[0]
     try:
-        packet = getattr(getattr(torch.ops, namespace), name)
+        packet = getattr(getattr(torch.ops, namespace), name.partition(".")[0])
     except AttributeError as e:
         out["error"] = str(e).splitlines()[0]
         return out

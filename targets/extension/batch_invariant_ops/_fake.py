@@ -112,6 +112,12 @@ def mean(
     return _reduced(self, dim, keepdim, dtype)
 
 
+def reduce_dim(self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+    ndim = max(self.dim(), 1)
+    _check(-ndim <= dim < ndim, f"dim {dim} is out of range for {self.dim()} dimensions")
+    return _reduced(self, [dim], keepdim, None)
+
+
 # Memory formats that an elementwise result keeps, by number of dimensions.
 _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -126,6 +132,10 @@ def softmax(self: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
 
 def log_softmax(self: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     return softmax(self, dim, dtype)
+
+
+def softmax_last(self: Tensor) -> Tensor:
+    return softmax(self, -1)
 
 
 def rms_norm(
@@ -149,6 +159,22 @@ def add_rms_norm(
     return input.new_empty(input.shape), input.new_empty(input.shape)
 
 
+def rms_norm_last(input: Tensor, weight: Tensor, eps: float) -> Tensor:  # noqa: A002
+    _check(input.dim() > 0, "rms_norm expects at least one dimension")
+    torch._check(weight.size(0) == input.size(-1), lambda: "weight must have input's last size")
+    return rms_norm(input, [input.size(-1)], weight, eps)
+
+
+def add_rms_norm_last(
+    input: Tensor,  # noqa: A002
+    residual: Tensor,
+    weight: Tensor,
+    eps: float,
+) -> tuple[Tensor, Tensor]:
+    _same_dtype("add_rms_norm", input, residual)
+    return rms_norm_last(input, weight, eps), input.new_empty(input.shape)
+
+
 def control_mm(self: Tensor, mat2: Tensor) -> Tensor:
     return mm(self, mat2)
 
@@ -163,10 +189,16 @@ FAKES: dict[str, Callable[..., Any]] = {
     "linear_packed": linear_packed,
     "sum": sum,
     "mean": mean,
+    "sum.dim": reduce_dim,
+    "mean.dim": reduce_dim,
     "softmax": softmax,
+    "softmax.last": softmax_last,
     "log_softmax": log_softmax,
+    "log_softmax.last": softmax_last,
     "rms_norm": rms_norm,
+    "rms_norm.last": rms_norm_last,
     "add_rms_norm": add_rms_norm,
+    "add_rms_norm.last": add_rms_norm_last,
     "_control_mm": control_mm,
 }
 

@@ -164,22 +164,21 @@ Why check_linear(const Arg &x, const Arg &weight, const Arg *bias) {
   return vb.dim == 1 && vb.sizes[0] == vw.sizes[0] ? Why::none : Why::shape;
 }
 
-Why check_reduce(const Arg &x, const std::optional<List> &dims, Mask &mask) {
+Why check_reduce(const Arg &x, const int64_t *dims, size_t count, Mask &mask) {
   const View &v = x.v;
   if (!supported(x)) {
     return Why::dtype;
   }
-  const bool all = !dims || dims->empty();
   mask.reset();
   if (v.dim > static_cast<int64_t>(mask.size())) {
     return Why::shape;
   }
-  if (all) {
+  if (count == 0) {
     mask.set();
     return Why::none;
   }
-  for (const int64_t d : *dims) {
-    const std::optional<int64_t> i = wrap_dim(d, v.dim);
+  for (size_t at = 0; at < count; at++) {
+    const std::optional<int64_t> i = wrap_dim(dims[at], v.dim);
     if (!i) {
       return Why::shape;
     }

@@ -23,7 +23,11 @@ Why check_matmul(const Arg &a, const Arg &b);
 Why check_add(const Arg &c, const Arg &a, const Sizes &product);
 Why check_linear(const Arg &x, const Arg &weight, const Arg *bias);
 // Fills mask with the reduced dimensions; no dims at all means every one.
-Why check_reduce(const Arg &x, const std::optional<List> &dims, Mask &mask);
+Why check_reduce(const Arg &x, const int64_t *dims, size_t count, Mask &mask);
+inline Why check_reduce(const Arg &x, const std::optional<List> &dims, Mask &mask) {
+  return dims ? check_reduce(x, dims->data(), dims->size(), mask)
+              : check_reduce(x, nullptr, 0, mask);
+}
 
 // ---- Sizes of results.
 

@@ -166,15 +166,27 @@ Tensor op_linear_packed(const Tensor &input, const Tensor &packed, int64_t out_f
   return out;
 }
 
+Tensor reduced(const char *op, Reduction kind, const Arg &x, Why why, const Mask &mask,
+               bool keepdim, const std::optional<ScalarType> &dtype) {
+  require(op, why, named("self", x));
+  Tensor out = empty(reduce_sizes(x, mask, keepdim), result_dtype(op, x, dtype));
+  reduce(kind, x, mask, Arg(out), keepdim, op);
+  return out;
+}
+
 Tensor reduce_op(const char *op, Reduction kind, const Tensor &self,
                  const std::optional<List> &dims, bool keepdim,
                  const std::optional<ScalarType> &dtype) {
   const Arg x(self);
   Mask mask;
-  require(op, check_reduce(x, dims, mask), named("self", x));
-  Tensor out = empty(reduce_sizes(x, mask, keepdim), result_dtype(op, x, dtype));
-  reduce(kind, x, mask, Arg(out), keepdim, op);
-  return out;
+  return reduced(op, kind, x, check_reduce(x, dims, mask), mask, keepdim, dtype);
+}
+
+// One dimension, as a number: Python hands a list over in three times the time.
+Tensor reduce_dim(const char *op, Reduction kind, const Tensor &self, int64_t dim, bool keepdim) {
+  const Arg x(self);
+  Mask mask;
+  return reduced(op, kind, x, check_reduce(x, &dim, 1, mask), mask, keepdim, std::nullopt);
 }
 
 Tensor op_sum(const Tensor &self, std::optional<List> dim, bool keepdim,
@@ -185,6 +197,14 @@ Tensor op_sum(const Tensor &self, std::optional<List> dim, bool keepdim,
 Tensor op_mean(const Tensor &self, std::optional<List> dim, bool keepdim,
                std::optional<ScalarType> dtype) {
   return reduce_op("mean", Reduction::mean, self, dim, keepdim, dtype);
+}
+
+Tensor op_sum_dim(const Tensor &self, int64_t dim, bool keepdim) {
+  return reduce_dim("sum", Reduction::sum, self, dim, keepdim);
+}
+
+Tensor op_mean_dim(const Tensor &self, int64_t dim, bool keepdim) {
+  return reduce_dim("mean", Reduction::mean, self, dim, keepdim);
 }
 
 Tensor softmax_op(const char *op, Softmax kind, const Tensor &self, int64_t dim,
@@ -210,25 +230,44 @@ Tensor op_log_softmax(const Tensor &self, int64_t dim, std::optional<ScalarType>
   return softmax_op("log_softmax", Softmax::log, self, dim, dtype);
 }
 
-bool ends_with(const View &v, const List &shape) {
-  const auto n = static_cast<int64_t>(shape.size());
-  bool fits = n > 0 && n <= v.dim;
-  for (int64_t i = 0; fits && i < n; i++) {
-    fits = shape[static_cast<size_t>(i)] == v.sizes[v.dim - n + i];
+Tensor op_softmax_last(const Tensor &self) {
+  return softmax_op("softmax", Softmax::plain, self, -1, std::nullopt);
+}
+
+Tensor op_log_softmax_last(const Tensor &self) {
+  return softmax_op("log_softmax", Softmax::log, self, -1, std::nullopt);
+}
+
+// The sizes over which a norm goes.
+struct Shape {
+  const int64_t *sizes;
+  int64_t dim;
+};
+
+Shape shape_of(const List &list) { return {list.data(), static_cast<int64_t>(list.size())}; }
+
+// The last size alone; none of a scalar.
+Shape last_of(const View &v) {
+  return v.dim > 0 ? Shape{v.sizes + v.dim - 1, 1} : Shape{nullptr, 0};
+}
+
+bool ends_with(const View &v, const Shape &shape) {
+  bool fits = shape.dim > 0 && shape.dim <= v.dim;
+  for (int64_t i = 0; fits && i < shape.dim; i++) {
+    fits = shape.sizes[i] == v.sizes[v.dim - shape.dim + i];
   }
   return fits;
 }
 
-void check_norm(const char *op, const Arg &x, const List &shape, const Arg *weight) {
+void check_norm(const char *op, const Arg &x, const Shape &shape, const Arg *weight) {
   require(op, supported(x) ? Why::none : Why::dtype, named("input", x));
-  const auto n = static_cast<int64_t>(shape.size());
   if (!ends_with(x.v, shape)) {
     fail(op, ": normalized_shape must be the last sizes of the input; got ",
-         describe("input", x.v), " and ", n, " sizes in normalized_shape");
+         describe("input", x.v), " and ", shape.dim, " sizes in normalized_shape");
   }
   if (weight != nullptr) {
     require(op, supported(*weight) ? Why::none : Why::dtype, named("weight", *weight));
-    if (weight->v.dim != n || !ends_with(weight->v, shape)) {
+    if (weight->v.dim != shape.dim || !ends_with(weight->v, shape)) {
       fail(op, ": weight must have the sizes of normalized_shape; got ",
            describe("weight", weight->v));
     }
@@ -242,28 +281,18 @@ float epsilon(const std::optional<double> &eps) {
 
 Sizes sizes_of(const View &v) { return {v.sizes, v.sizes + v.dim}; }
 
-Tensor op_rms_norm(const Tensor &input, List normalized_shape, const std::optional<Tensor> &weight,
-                   std::optional<double> eps) {
-  const Arg x(input);
-  const std::optional<Arg> w = optional_arg(weight);
-  check_norm("rms_norm", x, normalized_shape, pointer(w));
+Tensor norm(const Arg &x, const Shape &shape, const Arg *weight, float eps) {
+  check_norm("rms_norm", x, shape, weight);
   Tensor result = empty(sizes_of(x.v), x.v.torch_dtype);
   const Arg out(result);
-  rms_norm({&x, nullptr, pointer(w), &out, nullptr, static_cast<int64_t>(normalized_shape.size()),
-            epsilon(eps)},
-           "rms_norm");
+  rms_norm({&x, nullptr, weight, &out, nullptr, shape.dim, eps}, "rms_norm");
   return result;
 }
 
-std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &residual,
-                                           List normalized_shape,
-                                           const std::optional<Tensor> &weight,
-                                           std::optional<double> eps) {
+std::tuple<Tensor, Tensor> add_norm(const Arg &x, const Arg &r, const Shape &shape,
+                                    const Arg *weight, float eps) {
   const char *op = "add_rms_norm";
-  const Arg x(input);
-  const Arg r(residual);
-  const std::optional<Arg> w = optional_arg(weight);
-  check_norm(op, x, normalized_shape, pointer(w));
+  check_norm(op, x, shape, weight);
   require(op, supported(r) ? (r.v.dtype == x.v.dtype ? Why::none : Why::mixed) : Why::dtype,
           named("input", x), named("residual", r));
   if (sizes_of(x.v) != sizes_of(r.v)) {
@@ -274,10 +303,36 @@ std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &re
   Tensor added = empty(sizes_of(x.v), x.v.torch_dtype);
   const Arg out(normed);
   const Arg residual_out(added);
-  rms_norm({&x, &r, pointer(w), &out, &residual_out,
-            static_cast<int64_t>(normalized_shape.size()), epsilon(eps)},
-           op);
+  rms_norm({&x, &r, weight, &out, &residual_out, shape.dim, eps}, op);
   return {normed, added};
+}
+
+Tensor op_rms_norm(const Tensor &input, List normalized_shape, const std::optional<Tensor> &weight,
+                   std::optional<double> eps) {
+  const std::optional<Arg> w = optional_arg(weight);
+  return norm(Arg(input), shape_of(normalized_shape), pointer(w), epsilon(eps));
+}
+
+// Over the last dimension, with a weight: what a model asks for.
+Tensor op_rms_norm_last(const Tensor &input, const Tensor &weight, double eps) {
+  const Arg x(input);
+  const Arg w(weight);
+  return norm(x, last_of(x.v), &w, static_cast<float>(eps));
+}
+
+std::tuple<Tensor, Tensor> op_add_rms_norm(const Tensor &input, const Tensor &residual,
+                                           List normalized_shape,
+                                           const std::optional<Tensor> &weight,
+                                           std::optional<double> eps) {
+  const std::optional<Arg> w = optional_arg(weight);
+  return add_norm(Arg(input), Arg(residual), shape_of(normalized_shape), pointer(w), epsilon(eps));
+}
+
+std::tuple<Tensor, Tensor> op_add_rms_norm_last(const Tensor &input, const Tensor &residual,
+                                                const Tensor &weight, double eps) {
+  const Arg x(input);
+  const Arg w(weight);
+  return add_norm(x, Arg(residual), last_of(x.v), &w, static_cast<float>(eps));
 }
 
 // Breaks the contract on purpose; see invar_cpu_control_mm.
@@ -301,16 +356,24 @@ STABLE_TORCH_LIBRARY(batch_invariant_ops, m) {
   m.def("pack(Tensor weight) -> Tensor");
   m.def("linear_packed(Tensor input, Tensor packed, int out_features, Tensor? bias=None)"
         " -> Tensor");
+  // torch.ops takes the first overload that fits: with one number as dim, the short one.
+  m.def("sum.dim(Tensor self, int dim, bool keepdim=False) -> Tensor");
   m.def("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
         " -> Tensor");
+  m.def("mean.dim(Tensor self, int dim, bool keepdim=False) -> Tensor");
   m.def("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)"
         " -> Tensor");
   m.def("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
+  m.def("softmax.last(Tensor self) -> Tensor");
   m.def("log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
+  m.def("log_softmax.last(Tensor self) -> Tensor");
   m.def("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None)"
         " -> Tensor");
+  m.def("rms_norm.last(Tensor input, Tensor weight, float eps) -> Tensor");
   m.def("add_rms_norm(Tensor input, Tensor residual, int[] normalized_shape,"
         " Tensor? weight=None, float? eps=None) -> (Tensor, Tensor)");
+  m.def("add_rms_norm.last(Tensor input, Tensor residual, Tensor weight, float eps)"
+        " -> (Tensor, Tensor)");
   m.def("_control_mm(Tensor self, Tensor mat2) -> Tensor");
 }
 #endif
@@ -324,11 +387,17 @@ STABLE_TORCH_LIBRARY_IMPL(batch_invariant_ops, INVAR_KEY, m) {
   m.impl("pack", INVAR_BOX(&op_pack));
   m.impl("linear_packed", INVAR_BOX(&op_linear_packed));
   m.impl("sum", INVAR_BOX(&op_sum));
+  m.impl("sum.dim", INVAR_BOX(&op_sum_dim));
   m.impl("mean", INVAR_BOX(&op_mean));
+  m.impl("mean.dim", INVAR_BOX(&op_mean_dim));
   m.impl("softmax", INVAR_BOX(&op_softmax));
+  m.impl("softmax.last", INVAR_BOX(&op_softmax_last));
   m.impl("log_softmax", INVAR_BOX(&op_log_softmax));
+  m.impl("log_softmax.last", INVAR_BOX(&op_log_softmax_last));
   m.impl("rms_norm", INVAR_BOX(&op_rms_norm));
+  m.impl("rms_norm.last", INVAR_BOX(&op_rms_norm_last));
   m.impl("add_rms_norm", INVAR_BOX(&op_add_rms_norm));
+  m.impl("add_rms_norm.last", INVAR_BOX(&op_add_rms_norm_last));
   m.impl("_control_mm", INVAR_BOX(&op_control_mm));
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -104,18 +105,43 @@ def test_control_fails() -> None:
     assert len(wrong) > len(ROWS) // 2
 
 
+def flushes() -> bool:
+    """Whether this thread's own arithmetic loses denormals."""
+    return float(torch.tensor([1e-40]).mul(1.0)) == 0.0
+
+
 def test_rounding_state_of_a_thread_does_not_matter() -> None:
-    tiny = torch.tensor([1e-40, 2e-40, 3e-39])
-    want = ops.sum(tiny)
-    assert float(want) > 0
-    try:
-        assert torch.set_flush_denormal(True)
-        assert same(ops.sum(tiny), want)
-        assert same(
-            ops.mm(tiny[None], torch.ones(3, 1))[0, 0], ops.mm(tiny[None], torch.ones(3, 1))[0, 0]
-        )
-    finally:
-        torch.set_flush_denormal(False)
+    """torch.set_flush_denormal reaches one thread: the results of all are the same bits.
+
+    The rows are split over torch's pool, whose threads are not set, while the caller
+    is; and four callers at once are set by turns.
+    """
+    torch.set_num_threads(2)
+    x = spread(TOTAL, 515)
+    x = x / x.abs().max() * 1e-39
+    assert 0 < float(x.abs().max()) < 2.0**-126  # denormal throughout
+    half, gain = x * 0.5, spread(515)  # torch's own arithmetic loses them in a thread that is set
+    cases = row_ops(torch.float32, 515)
+    cases["add_rms_norm"] = lambda x: ops.add_rms_norm(x, half, [515], gain, 1e-6)[0]
+    want = {name: op(x) for name, op in cases.items()}
+    assert any(bool((w != 0).logical_and(w.abs() < 2.0**-126).any()) for w in want.values())
+    seen: dict[int, tuple[bool, list[str]]] = {}
+
+    def caller(number: int) -> None:
+        assert torch.set_flush_denormal(number % 2 == 0)
+        try:
+            wrong = [name for name, op in cases.items() if not same(op(x), want[name])]
+            seen[number] = (flushes(), wrong)  # after the calls: the state was given back
+        finally:
+            torch.set_flush_denormal(False)
+
+    caller(0)
+    threads = [threading.Thread(target=caller, args=(n,)) for n in range(1, 5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert seen == {n: (n % 2 == 0, []) for n in range(5)}
 
 
 def test_quick_check() -> None:

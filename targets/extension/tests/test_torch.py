@@ -38,20 +38,33 @@ def samples() -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
         ("sum", (h, [0]), {"dtype": torch.float32}),
         ("mean", (batch, [1]), {}),
         ("mean", (batch, [], True), {}),
+        ("sum.dim", (batch, -2), {}),
+        ("sum.dim", (h, 0, True), {}),
+        ("mean.dim", (batch, 2), {}),
         ("softmax", (batch, 1), {}),
+        ("softmax.last", (batch.transpose(0, 2),), {}),
+        ("log_softmax.last", (h,), {}),
         ("softmax", (torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last), -1), {}),
         ("softmax", (batch.transpose(0, 2), 0, torch.bfloat16), {}),
         ("log_softmax", (h, -1), {}),
         ("rms_norm", (batch, [20], w[:, 0].contiguous(), 1e-5), {}),
         ("rms_norm", (batch, [6, 20]), {}),
         ("add_rms_norm", (x, x + 1, [20], w[:, 0], 1e-5), {}),
+        ("rms_norm.last", (batch, w[:, 0], 1e-5), {}),
+        ("add_rms_norm.last", (h, h + 1, h[0], 1e-5), {}),
         ("_control_mm", (x, w), {}),
     ]
 
 
+def overload(name: str) -> Any:
+    """The operator "sum" or "sum.dim"."""
+    packet, _, which = name.partition(".")
+    return getattr(getattr(ops, packet), which or "default")
+
+
 @pytest.mark.parametrize(("name", "args", "kwargs"), samples())
 def test_opcheck(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    result = torch.library.opcheck(getattr(ops, name).default, args, kwargs)
+    result = torch.library.opcheck(overload(name), args, kwargs)
     assert set(result.values()) == {"SUCCESS"}
 
 
@@ -63,7 +76,7 @@ def leaves(value: Any) -> list[Tensor]:
 def test_fake_has_the_real_layout(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     from torch._subclasses import FakeTensorMode
 
-    op = getattr(ops, name)
+    op = overload(name)
     mode = FakeTensorMode()
     fake_args = [mode.from_tensor(a) if isinstance(a, Tensor) else a for a in args]
     with mode:
