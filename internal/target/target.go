@@ -18,7 +18,7 @@ type Target struct {
 	Includes  string     `yaml:"includes" json:"includes,omitempty"`   // target whose stages are part of this one's
 	CUDA      *CUDA      `yaml:"cuda" json:"cuda,omitempty"`           // what this target adds to them
 	Operators []Operator `yaml:"operators" json:"operators"`           // expected after the build
-	Overloads []Operator `yaml:"overloads" json:"overloads,omitempty"` // short forms of Operators: "sum.dim"
+	Overloads []Operator `yaml:"overloads" json:"overloads,omitempty"` // short forms of Operators: "sum.last"
 	Probe     []Level    `yaml:"probe" json:"probe"`                   // what each level means here
 	Sources   []Source   `yaml:"sources" json:"sources"`               // where these facts come from
 }

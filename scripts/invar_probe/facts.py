@@ -90,7 +90,7 @@ def _torch() -> dict[str, Any]:
 def _operator(namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
     """Resolves one operator by access: torch.ops is lazy, so dir() tells nothing.
 
-    A name may be of one overload: "sum.dim".
+    A name may be of one overload: "sum.last".
     """
     import torch
 

@@ -112,10 +112,8 @@ def mean(
     return _reduced(self, dim, keepdim, dtype)
 
 
-def reduce_dim(self: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-    ndim = max(self.dim(), 1)
-    _check(-ndim <= dim < ndim, f"dim {dim} is out of range for {self.dim()} dimensions")
-    return _reduced(self, [dim], keepdim, None)
+def reduce_last(self: Tensor) -> Tensor:
+    return _reduced(self, [-1], False, None)
 
 
 # Memory formats that an elementwise result keeps, by number of dimensions.
@@ -189,8 +187,8 @@ FAKES: dict[str, Callable[..., Any]] = {
     "linear_packed": linear_packed,
     "sum": sum,
     "mean": mean,
-    "sum.dim": reduce_dim,
-    "mean.dim": reduce_dim,
+    "sum.last": reduce_last,
+    "mean.last": reduce_last,
     "softmax": softmax,
     "softmax.last": softmax_last,
     "log_softmax": log_softmax,

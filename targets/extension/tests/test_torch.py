@@ -38,9 +38,8 @@ def samples() -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
         ("sum", (h, [0]), {"dtype": torch.float32}),
         ("mean", (batch, [1]), {}),
         ("mean", (batch, [], True), {}),
-        ("sum.dim", (batch, -2), {}),
-        ("sum.dim", (h, 0, True), {}),
-        ("mean.dim", (batch, 2), {}),
+        ("sum.last", (batch.transpose(0, 2),), {}),
+        ("mean.last", (h,), {}),
         ("softmax", (batch, 1), {}),
         ("softmax.last", (batch.transpose(0, 2),), {}),
         ("log_softmax.last", (h,), {}),
@@ -57,7 +56,7 @@ def samples() -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 
 def overload(name: str) -> Any:
-    """The operator "sum" or "sum.dim"."""
+    """The operator "sum" or "sum.last"."""
     packet, _, which = name.partition(".")
     return getattr(getattr(ops, packet), which or "default")
 
