@@ -42,8 +42,11 @@ func TestBarOfBytes(t *testing.T) {
 		s := newProgress(os.Stderr, false).Start("python", "environment", -1)
 		s.Expect(200e6)
 		s.Expect(300e6)
-		time.Sleep(100 * time.Millisecond) // bars are drawn so often at most
 		s.Add(250e6)
+		for range 5 { // bars are drawn every 65 ms at most
+			time.Sleep(100 * time.Millisecond)
+			s.Add(0)
+		}
 		s.Done("whole")
 		return
 	}
