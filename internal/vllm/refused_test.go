@@ -50,7 +50,7 @@ func tiny(change map[string]any) map[string]any {
 		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "hidden_size": 128, "intermediate_size": 256,
 		"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 256,
 		"max_position_embeddings": 128, "hidden_act": "silu", "rms_norm_eps": 1e-5, "eos_token_id": 0,
-		"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": 10000.0},
+		"rope_parameters": map[string]any{"rope_type": "default", "rope_theta": json.Number("10000.0")},
 		"attention_bias":  false, "mlp_bias": false, "tie_word_embeddings": false,
 	}
 	maps.Copy(c, change)
@@ -78,7 +78,7 @@ func TestModelsThatAreRefused(t *testing.T) {
 		"soft cap": {
 			tiny(map[string]any{
 				"architectures": []string{"Gemma2ForCausalLM"}, "model_type": "gemma2", "layer_types": both("full_attention"),
-				"query_pre_attn_scalar": 64, "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+				"query_pre_attn_scalar": 64, "attn_logit_softcapping": json.Number("50.0"), "final_logit_softcapping": json.Number("30.0"),
 				"hidden_activation": "gelu_pytorch_tanh", "sliding_window": 32, "tie_word_embeddings": true,
 			}),
 			"logits_soft_cap is 50.0",
