@@ -86,6 +86,9 @@ func value(node actionlint.ExprNode, ctx map[string]any) (any, error) {
 			return !strings.EqualFold(asText(left), asText(right)), err
 		}
 	case *actionlint.FuncCallNode:
+		if n.Callee == "format" {
+			return formatted(n.Args, ctx)
+		}
 		failed, _ := ctx["failed"].(bool)
 		switch n.Callee {
 		case "always":
@@ -98,6 +101,23 @@ func value(node actionlint.ExprNode, ctx map[string]any) (any, error) {
 		return nil, fmt.Errorf("no function %q", n.Callee)
 	}
 	return nil, fmt.Errorf("no value for %T", node)
+}
+
+// formatted is format('{0}/{1}', a, b).
+func formatted(args []actionlint.ExprNode, ctx map[string]any) (any, error) {
+	out := ""
+	for i, a := range args {
+		v, err := value(a, ctx)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out = asText(v)
+			continue
+		}
+		out = strings.ReplaceAll(out, fmt.Sprintf("{%d}", i-1), asText(v))
+	}
+	return out, nil
 }
 
 func truth(v any) bool {

@@ -1,7 +1,11 @@
 package templates
 
 import (
+	"archive/tar"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +70,23 @@ func TestImagesWorkflow(t *testing.T) {
 		t.Errorf("summary:\n%s", s)
 	}
 
+	// What was made is probed, as the file that the build wrote or as it was pushed.
+	steps := w.Jobs["build"].Steps
+	check := steps[len(steps)-1:]
+	made := newRunner(t, nil)
+	emptyImage(t, filepath.Join(made.temp, "image.tar"))
+	if code := made.steps(check, more); code != 5 || !strings.Contains(made.out.String(), "no operators of invar") {
+		t.Errorf("an image without operators: exit code %d, want 5\n%s", code, made.out.String())
+	}
+	if kept := made.used[keep]; len(kept) != 1 || kept[0].With["name"] != "invar-cpu-ubuntu24.04-amd64-py3.12-torch2.15.0" {
+		t.Errorf("kept %v", kept)
+	}
+	pushed := newRunner(t, nil)
+	more["inputs"].(map[string]any)["push"] = true
+	if s := pushed.filled(check[0], more); s.With["args"] != "--image registry.example/me/invar:"+version(t)+"-amd64-cpu --platform linux/amd64 --require 1" {
+		t.Errorf("the image that was pushed is probed with %q", s.With["args"])
+	}
+
 	tag := newRunner(t, noting(t))
 	more = inputs(nil)
 	more["needs"] = map[string]any{"plan": map[string]any{"outputs": map[string]any{"matrix": text}}}
@@ -89,6 +110,36 @@ func TestImagesWorkflow(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(tag.work, "pwned")); err == nil {
 		t.Error("the password was run")
+	}
+}
+
+// emptyImage writes an image as docker save does, with nothing in it.
+func emptyImage(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(f)
+	layer := make([]byte, 1024) // the end of an archive
+	config := fmt.Appendf(nil, `{"architecture":"amd64","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":["sha256:%x"]}}`, sha256.Sum256(layer))
+	name := fmt.Sprintf("%x.json", sha256.Sum256(config))
+	for _, e := range []struct {
+		name    string
+		content []byte
+	}{
+		{name, config}, {"layer.tar", layer},
+		{"manifest.json", fmt.Appendf(nil, `[{"Config":%q,"RepoTags":["made:1"],"Layers":["layer.tar"]}]`, name)},
+	} {
+		if err := w.WriteHeader(&tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(e.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 
