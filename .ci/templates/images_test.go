@@ -128,7 +128,8 @@ func emptyImage(t *testing.T, file string) {
 		name    string
 		content []byte
 	}{
-		{name, config}, {"layer.tar", layer},
+		{name, config},
+		{"layer.tar", layer},
 		{"manifest.json", fmt.Appendf(nil, `[{"Config":%q,"RepoTags":["made:1"],"Layers":["layer.tar"]}]`, name)},
 	} {
 		if err := w.WriteHeader(&tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content))}); err != nil {
