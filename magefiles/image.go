@@ -11,6 +11,9 @@ import (
 // Image builds container images.
 type Image mg.Namespace
 
+// Binary builds the image of invar alone, for COPY --from.
+func (Image) Binary(ctx context.Context) error { return invar(ctx, "image", "build", "binary") }
+
 // Cpu builds the CPU image.
 func (Image) Cpu(ctx context.Context) error { return invar(ctx, "image", "build", "cpu") }
 

@@ -86,9 +86,17 @@ func runImagePlan(c *cli.Context) error {
 		for _, t := range r.Tags {
 			tags = append(tags, strings.TrimPrefix(t, o.Repository))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.Name, or(r.SoC, "-"), r.Base, r.Require, strings.Join(tags, " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, or(r.SoC, "-"), r.Base, level(r.Require), strings.Join(tags, " "))
 	}
 	return w.Flush()
+}
+
+// level is the probe level of an image; one without operators has none.
+func level(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
 }
 
 func imageBuildCommand() *cli.Command {

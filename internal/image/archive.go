@@ -31,14 +31,7 @@ func finishArchive(ctx context.Context, req Request, job Job, res *Result) error
 	if err != nil {
 		return failed(err, "the builder's archive cannot be read", res.Log)
 	}
-	found := newReceipts()
-	stream := mutate.Extract(img)
-	err = found.fromTar(stream)
-	_ = stream.Close()
-	if err != nil {
-		return failed(err, "the layers of the image cannot be read", res.Log)
-	}
-	rec, err := found.only()
+	added, err := labelsIn(img, job, res.Log)
 	if err != nil {
 		return err
 	}
@@ -50,7 +43,7 @@ func finishArchive(ctx context.Context, req Request, job Job, res *Result) error
 		return err
 	}
 	config = config.DeepCopy()
-	res.Labels = merged(config.Config.Labels, labels(rec))
+	res.Labels = merged(config.Config.Labels, added)
 	config.Config.Labels = res.Labels
 	if img, err = mutate.ConfigFile(img, config); err != nil {
 		return err
@@ -61,12 +54,31 @@ func finishArchive(ctx context.Context, req Request, job Job, res *Result) error
 	}
 	res.Digest = digest.String()
 	if req.Push {
-		if err := push(ctx, req, img, job.Tags); err != nil {
-			return failed(err, "the image was built and not pushed", res.Log)
+		if res.Tags, err = push(ctx, req, img, job.Tags); err != nil {
+			return partly(failed(err, "the image was built and not pushed", res.Log), res.Tags)
 		}
-		res.Tags = job.Tags
 	}
 	return keep(ctx, req, job, img, res)
+}
+
+// labelsIn are the labels that the receipt inside an image gives; one without
+// operators has none.
+func labelsIn(img v1.Image, job Job, log string) (map[string]string, error) {
+	if job.Require == 0 {
+		return nil, nil
+	}
+	found := newReceipts()
+	stream := mutate.Extract(img)
+	err := found.fromTar(stream)
+	_ = stream.Close()
+	if err != nil {
+		return nil, failed(err, "the layers of the image cannot be read", log)
+	}
+	rec, err := found.only()
+	if err != nil {
+		return nil, err
+	}
+	return labels(rec), nil
 }
 
 // keep writes the archive for --output, or gives the image to docker's store.
@@ -131,20 +143,22 @@ func findImage(index v1.ImageIndex, want v1.Platform) (v1.Image, error) {
 	return nil, fmt.Errorf("no image for %s among %d manifests", want, len(m.Manifests))
 }
 
-func push(ctx context.Context, req Request, img v1.Image, tags []string) error {
-	step := req.Progress.Start("image", "push", -1)
+// push gives the image to a registry under each tag, and says which it has.
+func push(ctx context.Context, req Request, img v1.Image, tags []string) (done []string, err error) {
+	step := req.Progress.Start(stage, "push", -1)
 	for _, t := range tags {
 		ref, err := name.NewTag(t)
+		if err == nil {
+			err = remote.Write(ref, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+		}
 		if err != nil {
-			return err
-		}
-		if err := remote.Write(ref, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 			step.Fail(err)
-			return err
+			return done, err
 		}
+		done = append(done, t)
 	}
 	step.Done("")
-	return nil
+	return done, nil
 }
 
 // writeArchive writes an OCI layout as a tar: names sorted, times of the epoch.

@@ -2,12 +2,15 @@ package image
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/build"
 	"github.com/invar-ops/invar/internal/report"
@@ -69,7 +72,7 @@ func Build(ctx context.Context, req Request) (Result, error) {
 	if err := k.accepts(req); err != nil {
 		return res, err
 	}
-	from, err := resolve(ctx, req.Runner, req.Env, res.Builder, row.Base)
+	from, err := resolve(ctx, req, res.Builder, row.Base)
 	if err != nil {
 		return res, err
 	}
@@ -88,7 +91,7 @@ func Build(ctx context.Context, req Request) (Result, error) {
 		Secrets: req.Secrets, Insecure: from.Insecure, Made: filepath.Join(scratch, "made"), Labels: before(row, req, from),
 	}
 	if err := prepare(job, req); err != nil {
-		return res, err
+		return res, onDisk(ctx, err, dir)
 	}
 	res.Log = filepath.Join(req.LogDir, "image-"+row.Name+"-"+filepath.Base(scratch)[len(".invar-image-"):]+".log")
 	if err := carryOut(ctx, k, job, req, &res); err != nil {
@@ -99,7 +102,22 @@ func Build(ctx context.Context, req Request) (Result, error) {
 	} else {
 		err = finishArchive(ctx, req, job, &res)
 	}
-	return res, err
+	return res, onDisk(ctx, err, dir)
+}
+
+// onDisk gives errors of files in dir, a full disk first of all, the form of
+// the others.
+func onDisk(ctx context.Context, err error, dir string) error {
+	_, known := errors.AsType[*report.Problem](err)
+	if err == nil || known || ctx.Err() != nil {
+		return err
+	}
+	p := report.Problemf(report.BuildFailed, "the image was not written: %w", err)
+	p.State = "no tag and no file was made"
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		p.Want, p.Got = "room for twice the image", "no space left in "+dir
+	}
+	return p.WithHint("free some space, or choose another folder with --output, or another TMPDIR")
 }
 
 func kindOf(name string) kind {
@@ -136,13 +154,15 @@ func prepare(job Job, req Request) error {
 // carryOut runs the builder; the last lines of a failure and what explain
 // knows about them go into the error.
 func carryOut(ctx context.Context, k kind, job Job, req Request, res *Result) error {
-	step := req.Progress.Start("image", job.Name+" by "+k.name, -1)
 	if err := os.MkdirAll(filepath.Dir(res.Log), 0o755); err != nil {
 		return err
 	}
+	step := req.Progress.Start(stage, job.Name+" by "+k.name, -1)
 	tidy := k.remember(ctx, req)
-	_, err := req.Runner.Run(ctx, run.Cmd{Argv: k.argv(k.name, job), Env: req.Env, Log: res.Log})
+	seen := &steps{progress: req.Progress}
+	_, err := req.Runner.Run(ctx, run.Cmd{Argv: k.argv(k.name, job), Env: req.Env, Log: res.Log, Output: seen})
 	tidy()
+	seen.end(err)
 	if err == nil {
 		step.Done("")
 		return nil
@@ -151,19 +171,36 @@ func carryOut(ctx context.Context, k kind, job Job, req Request, res *Result) er
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return failed(err, "the image "+job.Name+" was not built", res.Log)
+	return failedStep(err, "the image "+job.Name+" was not built", res.Log, seen.failure())
 }
 
+// stage is what progress calls the building of images.
+const stage = "image"
+
 // failed is a command of a builder that did not work: exit code 4, nothing tagged.
-func failed(err error, what, log string) error {
+func failed(err error, what, log string) *report.Problem { return failedStep(err, what, log, nil) }
+
+// failedStep is failed with what the step printed in which it happened.
+func failedStep(err error, what, log string, lines []string) *report.Problem {
 	p := report.Problemf(report.BuildFailed, "%s: %w", what, err)
 	p.Log, p.State = log, "no tag and no file was made"
 	if re, ok := asRunError(err); ok {
 		p.Tail = re.Tail(12)
 	}
-	build.Diagnose(p, log)
+	tell(p, lines)
+	if p.Cause == "" {
+		build.Diagnose(p, log)
+	}
 	if p.Hint == "" {
 		p.Hint = "the log has the whole output of the builder"
+	}
+	return p
+}
+
+// partly says of a failure which tags a registry has already: each is whole.
+func partly(p *report.Problem, done []string) *report.Problem {
+	if len(done) > 0 {
+		p.State = "pushed before: " + strings.Join(done, ", ")
 	}
 	return p
 }
@@ -171,19 +208,23 @@ func failed(err error, what, log string) error {
 // before are the labels that are known before the build.
 func before(row Row, req Request, from base) map[string]string {
 	l := map[string]string{
-		"org.opencontainers.image.title":       "invar " + row.Family,
-		"org.opencontainers.image.version":     req.Version,
-		"org.opencontainers.image.base.name":   row.Base,
+		"org.opencontainers.image.title":   "invar " + row.Family,
+		"org.opencontainers.image.version": req.Version,
+		labelPrefix + "version":            req.Release,
+		labelPrefix + "os":                 row.OS,
+	}
+	if from.From != scratch {
+		l["org.opencontainers.image.base.name"] = row.Base
+	}
+	for name, value := range map[string]string{
 		"org.opencontainers.image.base.digest": from.Digest,
-		labelPrefix + "version":                req.Release,
 		labelPrefix + "target":                 row.Target,
-		labelPrefix + "os":                     row.OS,
-	}
-	if row.SoC != "" {
-		l[labelPrefix+"soc"] = row.SoC
-	}
-	if v := row.Args["CANN_VERSION"]; v != "" {
-		l[labelPrefix+"cann"] = v
+		labelPrefix + "soc":                    row.SoC,
+		labelPrefix + "cann":                   row.Args["CANN_VERSION"],
+	} {
+		if value != "" {
+			l[name] = value
+		}
 	}
 	return l
 }
@@ -197,8 +238,8 @@ func merged(sets ...map[string]string) map[string]string {
 	return out
 }
 
-// checkConfig refuses settings that must not outlive the build.
-func checkConfig(env []string) error {
+// checkConfig refuses settings that must not outlive the build; nil is none.
+func checkConfig(env []string) *report.Problem {
 	for _, e := range env {
 		if name, _, _ := strings.Cut(e, "="); name == "VLLM_BATCH_INVARIANT" {
 			return report.Problemf(report.BuildFailed, "the image sets VLLM_BATCH_INVARIANT").

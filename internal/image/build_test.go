@@ -28,21 +28,36 @@ const (
 	torchBase = "localhost/debian-torch:2.15"
 )
 
-// needBuildah is the environment of a buildah whose store has the base images.
+// needBuildah is the environment of a buildah with a store of its own, which
+// sees the base images: what a test leaves can be told, and hurts nobody.
 func needBuildah(t *testing.T) []string {
 	t.Helper()
 	skip := t.Skipf
 	if os.Getenv("INVAR_CI") == "1" {
 		skip = t.Fatalf
 	}
-	conf := filepath.Join(testkit.Cache(), "images", "storage.conf")
-	if _, err := os.Stat(conf); err != nil || os.Getuid() != 0 {
+	shared := filepath.Join(testkit.Cache(), "images")
+	if _, err := os.Stat(filepath.Join(shared, "storage.conf")); err != nil || os.Getuid() != 0 {
 		skip("needs root and the base images (%v): run .ci/setup", err)
+	}
+	dir := t.TempDir()
+	conf := filepath.Join(dir, "storage.conf")
+	text := fmt.Sprintf("[storage]\ndriver = \"overlay\"\ngraphroot = %q\nrunroot = %q\n[storage.options]\nadditionalimagestores = [%q]\n",
+		filepath.Join(dir, "store"), filepath.Join(dir, "run"), shared)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	env := append(os.Environ(), "CONTAINERS_STORAGE_CONF="+conf, "BUILDAH_ISOLATION=chroot")
 	if _, err := FindBuilder(t.Context(), run.System{}, env, "buildah"); err != nil {
 		skip("needs buildah: %v", err)
 	}
+	// The driver mounts its folder on itself, and a failed test leaves containers.
+	t.Cleanup(func() {
+		cmd := exec.Command("buildah", "rm", "--all")
+		cmd.Env = env
+		_ = cmd.Run()
+		_ = unix.Unmount(filepath.Join(dir, "store", "overlay"), unix.MNT_DETACH)
+	})
 	return env
 }
 

@@ -80,8 +80,10 @@ func decode(file string, b []byte) ([]Family, error) {
 }
 
 func (f Family) check() error {
-	if _, err := target.Find(f.Target); err != nil {
-		return err
+	if f.Require > 0 || f.Target != "" { // else it holds no operators
+		if _, err := target.Find(f.Target); err != nil {
+			return err
+		}
 	}
 	if _, err := fs.Stat(docker.FS, f.Dockerfile); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,33 +24,27 @@ func finishInStore(ctx context.Context, req Request, job Job, res *Result) error
 	}
 	s := storeImage{req: req, job: job, log: res.Log, program: res.Builder.Name, id: strings.TrimSpace(string(id))}
 	defer s.discard()
-	if err := s.open(ctx); err != nil {
-		return failed(err, "the built image cannot be opened", res.Log)
-	}
-	rec, err := s.receipts.only()
+	added, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
-	if err := checkConfig(s.env); err != nil {
-		return err
-	}
-	added := labels(rec)
-	final, err := s.label(ctx, added)
-	if err != nil {
+	if err := s.relabel(ctx, added); err != nil {
 		return failed(err, "the image's labels were not written", res.Log)
 	}
 	res.Labels = merged(job.Labels, added)
-	return s.publish(ctx, final, res)
+	return s.publish(ctx, s.final, res)
 }
 
 // A storeImage is an image in the local store of buildah or podman and the
-// container that was made from it to read and label it.
+// container that was made from it to read it.
 type storeImage struct {
 	req       Request
 	job       Job
 	log       string
 	program   string
-	id        string // of the image without the late labels
+	id        string // of the image that the builder made
+	final     string // of the one that is published; "" before there is one
+	keep      bool   // final has a name, or was there before
 	container string
 	receipts  receipts
 	env       []string
@@ -60,6 +53,25 @@ type storeImage struct {
 func (s *storeImage) run(ctx context.Context, args ...string) (string, error) {
 	res, err := s.req.Runner.Run(ctx, run.Cmd{Argv: append([]string{s.program}, args...), Env: s.req.Env, Log: s.log})
 	return strings.TrimSpace(string(res.Stdout)), err
+}
+
+// read judges the image, and gives the labels that its receipt asks for; one
+// without operators has no receipt.
+func (s *storeImage) read(ctx context.Context) (map[string]string, error) {
+	if err := s.open(ctx); err != nil {
+		return nil, failed(err, "the built image cannot be opened", s.log)
+	}
+	if err := checkConfig(s.env); err != nil {
+		return nil, err
+	}
+	if s.job.Require == 0 {
+		return nil, nil
+	}
+	rec, err := s.receipts.only()
+	if err != nil {
+		return nil, err
+	}
+	return labels(rec), nil
 }
 
 // open makes a container from the image, which starts nothing, and reads it.
@@ -98,23 +110,17 @@ func (s *storeImage) open(ctx context.Context) error {
 	return err
 }
 
-// label commits the container with more labels and returns the new image's ID.
-func (s *storeImage) label(ctx context.Context, added map[string]string) (string, error) {
-	if s.program == "podman" {
-		args := []string{"commit", "--quiet", "--format", "docker"}
-		for _, l := range pairs(added) {
-			args = append(args, "--change", "LABEL "+quoteLabel(l))
-		}
-		return s.run(ctx, append(args, s.container)...)
+// relabel makes the final image: with more labels.
+func (s *storeImage) relabel(ctx context.Context, added map[string]string) (err error) {
+	if s.program != "podman" {
+		return s.rewrite(ctx, added)
 	}
-	args := []string{"config"}
+	args := []string{"commit", "--quiet", "--format", "docker"}
 	for _, l := range pairs(added) {
-		args = append(args, "--label", l)
+		args = append(args, "--change", "LABEL "+quoteLabel(l))
 	}
-	if _, err := s.run(ctx, append(args, s.container)...); err != nil {
-		return "", err
-	}
-	return s.run(ctx, "commit", "--quiet", "--format", "docker", "--timestamp", strconv.FormatInt(s.job.Epoch, 10), s.container)
+	s.final, err = s.run(ctx, append(args, s.container)...)
+	return err
 }
 
 func quoteLabel(l string) string {
@@ -142,7 +148,10 @@ func (s *storeImage) publish(ctx context.Context, id string, res *Result) error 
 	}
 	for _, d := range destinations {
 		if _, err := s.run(ctx, "push", "--quiet", tls, "--digestfile", digests, id, d); err != nil {
-			return failed(err, "the image was built and not written", s.log)
+			return partly(failed(err, "the image was built and not written", s.log), res.Tags)
+		}
+		if tag, ok := strings.CutPrefix(d, "docker://"); ok {
+			res.Tags = append(res.Tags, tag)
 		}
 		b, err := os.ReadFile(digests)
 		if err != nil {
@@ -156,16 +165,11 @@ func (s *storeImage) publish(ctx context.Context, id string, res *Result) error 
 		}
 		res.Output = s.req.Output
 	}
-	if s.req.Push {
-		res.Tags = s.job.Tags
-		return nil
-	}
-	if s.req.Output == "" {
-		for _, t := range s.job.Tags {
-			if _, err := s.run(ctx, "tag", id, t); err != nil {
-				return failed(err, "the image was built and not tagged", s.log)
-			}
+	if s.req.Output == "" && !s.req.Push {
+		if _, err := s.run(ctx, append([]string{"tag", id}, s.job.Tags...)...); err != nil {
+			return failed(err, "the image was built and not tagged", s.log)
 		}
+		s.keep = true
 		res.Tags, res.Digest = s.job.Tags, "sha256:"+strings.TrimPrefix(id, "sha256:")
 	}
 	return nil
@@ -210,5 +214,10 @@ func (s *storeImage) discard() {
 	if s.container != "" {
 		_, _ = s.run(ctx, "rm", s.container)
 	}
-	_, _ = s.run(ctx, "rmi", s.id)
+	if s.final != "" && !s.keep {
+		_, _ = s.run(ctx, "rmi", "--force", s.final)
+	}
+	if s.final != s.id {
+		_, _ = s.run(ctx, "rmi", s.id)
+	}
 }

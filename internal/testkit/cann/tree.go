@@ -23,6 +23,7 @@ type Options struct {
 	Nnal     string // version of nnal/atb; empty has none
 	NoDriver bool   // a machine that only builds: devlib is the only libascend_hal
 	Classic  bool   // layout of CANN 8: ascend-toolkit/VERSION, latest
+	Image    bool   // for an image: paths inside its files begin at Root
 }
 
 // A Tree is an installed look-alike CANN.
@@ -63,11 +64,19 @@ func New(t testing.TB, o Options) *Tree {
 	c.SetEnv = filepath.Join(c.Home, "set_env.sh")
 	write(t, c.SetEnv, c.setEnv(), 0o755)
 	// build.sh of operator trees sources this one.
-	write(t, filepath.Join(c.Home, "bin", "setenv.bash"), "#!/bin/bash\n. "+c.SetEnv+"\n", 0o755)
+	write(t, filepath.Join(c.Home, "bin", "setenv.bash"), "#!/bin/bash\n. "+c.Inside(c.SetEnv)+"\n", 0o755)
 	if o.Nnal != "" {
 		c.nnal(t)
 	}
 	return c
+}
+
+// Inside is path as processes see it that have the tree: below Root in an image.
+func (c *Tree) Inside(path string) string {
+	if !c.Image {
+		return path
+	}
+	return strings.TrimPrefix(path, strings.TrimSuffix(c.Root, "/"))
 }
 
 func (o *Options) fill(t testing.TB) {
@@ -98,7 +107,7 @@ func (c *Tree) versions(t testing.TB, machine string) {
 	t.Helper()
 	write(t, filepath.Join(machine, "ascend_toolkit_install.info"), fmt.Sprintf(
 		"package_name=Ascend-cann-toolkit\nversion=%s\ninnerversion=%s\ncompatible_version=[V100R001C15],[V100R001C25]\narch=%s\nos=linux\npath=%s\n",
-		c.Version, c.Inner, c.Arch, machine), 0o644)
+		c.Version, c.Inner, c.Arch, c.Inside(machine)), 0o644)
 	for _, part := range []string{"compiler", "opp", "runtime", "toolkit"} {
 		write(t, filepath.Join(c.Home, part, "version.info"), fmt.Sprintf("Version=%s\nversion_dir=%s\ninnerversion=%s\n", c.Version, c.Version, c.Inner), 0o644)
 	}
@@ -147,7 +156,7 @@ func (c *Tree) driver(t testing.TB) {
 	install(t, find(devlib.name).compiled(t, c.Arch), filepath.Join(c.Driver, devlib.name))
 	write(t, filepath.Join(dir, "version.info"), "Version=25.5.1\nascendhal_version=7.35.23\npackage_version=25.5.1\ncompatible_version_fw=[7.0.0,8.9.9]\n", 0o644)
 	write(t, filepath.Join(c.Root, "etc", "ascend_install.info"), "UserName=HwHiAiUser\nUserGroup=HwHiAiUser\nDriver_Install_Type=full\nDriver_Install_Path_Param="+
-		c.Ascend+"\nDriver_Install_Status=complete\n", 0o644)
+		c.Inside(c.Ascend)+"\nDriver_Install_Status=complete\n", 0o644)
 }
 
 // setEnv is written as the real one: it appends to variables that may be unset,
@@ -162,7 +171,7 @@ export TOOLCHAIN_HOME=%[1]s/toolkit
 export LD_LIBRARY_PATH=%[1]s/lib64:%[1]s/lib64/plugin/opskernel:%[1]s/lib64/plugin/nnengine:$LD_LIBRARY_PATH
 export PYTHONPATH=%[1]s/python/site-packages:%[1]s/opp/built-in/op_impl/ai_core/tbe:$PYTHONPATH
 export PATH=%[1]s/bin:%[1]s/compiler/ccec_compiler/bin:$PATH
-`, c.Home, c.Version)
+`, c.Inside(c.Home), c.Version)
 }
 
 func (c *Tree) nnal(t testing.TB) {
@@ -183,7 +192,7 @@ export ATB_HOME_PATH=%s/latest/atb/cxx_abi_$abi
 export LD_LIBRARY_PATH=$ATB_HOME_PATH/lib:$LD_LIBRARY_PATH
 export ATB_MATMUL_SHUFFLE_K_ENABLE=1
 export LCCL_DETERMINISTIC=0
-`, dir), 0o755)
+`, c.Inside(dir)), 0o755)
 }
 
 func link(t testing.TB, to, at string) {
