@@ -1,13 +1,9 @@
 package image
 
 import (
-	"archive/tar"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -27,6 +23,7 @@ func finishArchive(ctx context.Context, req Request, job Job, res *Result) error
 	if err := untar(job.Made, dir); err != nil {
 		return failed(err, "the builder's archive cannot be read", res.Log)
 	}
+	_ = os.Remove(job.Made) // an image may be large
 	img, err := onlyImage(dir, job.Platform)
 	if err != nil {
 		return failed(err, "the builder's archive cannot be read", res.Log)
@@ -159,65 +156,6 @@ func push(ctx context.Context, req Request, img v1.Image, tags []string) (done [
 	}
 	step.Done("")
 	return done, nil
-}
-
-// writeArchive writes an OCI layout as a tar: names sorted, times of the epoch.
-func writeArchive(img v1.Image, file string, job Job) error {
-	dir := file + ".layout"
-	path, err := layout.Write(dir, emptyIndex)
-	if err != nil {
-		return err
-	}
-	options := []layout.Option{}
-	if len(job.Tags) > 0 {
-		options = append(options, layout.WithAnnotations(map[string]string{
-			"org.opencontainers.image.ref.name": tagOf(job.Tags[0]), "io.containerd.image.name": job.Tags[0],
-		}))
-	}
-	if err := path.AppendImage(img, options...); err != nil {
-		return err
-	}
-	out, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	w := tar.NewWriter(out)
-	err = addTree(w, dir, time.Unix(job.Epoch, 0).UTC())
-	if cerr := w.Close(); err == nil {
-		err = cerr
-	}
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	return err
-}
-
-// addTree adds every file below dir; WalkDir goes by name.
-func addTree(w *tar.Writer, dir string, at time.Time) error {
-	return filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, p)
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		h := &tar.Header{Name: rel, Mode: 0o644, Size: info.Size(), ModTime: at, Typeflag: tar.TypeReg}
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		f, err := os.Open(p)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		_, err = io.Copy(w, f)
-		return err
-	})
 }
 
 // loopbackTag reports whether a tag is in a registry on this machine.

@@ -7,11 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 )
-
-var emptyIndex = empty.Index
 
 // untar unpacks an OCI archive into dir: regular files and folders, nothing
 // that leads out of it.
