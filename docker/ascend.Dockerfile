@@ -29,7 +29,7 @@ RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=cache,targ
     fi
 # hadolint ignore=SC2086
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=cache,target=/build-cache \
-    XDG_CACHE_HOME=/build-cache invar build "$TARGET" --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"} $INVAR_BUILD_ARGS
+    XDG_CACHE_HOME=/build-cache XDG_STATE_HOME=/build-cache invar build "$TARGET" --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"} $INVAR_BUILD_ARGS
 RUN invar probe --require 5
 HEALTHCHECK --interval=60s --timeout=10s CMD ["invar", "probe", "--level", "1"]
 CMD ["invar", "status"]

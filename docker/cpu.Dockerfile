@@ -16,7 +16,7 @@ ARG SOURCE_DATE_EPOCH=0
 COPY invar install-packages /usr/local/bin/
 RUN install-packages g++ python3 python3-venv
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=cache,target=/build-cache \
-    XDG_CACHE_HOME=/build-cache invar build cpu --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"}; \
+    XDG_CACHE_HOME=/build-cache XDG_STATE_HOME=/build-cache invar build cpu --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"}; \
     mkdir /hook; find / -xdev -path /opt/invar -prune -o -name invar.pth -exec cp --parents {} /hook \;
 
 # hadolint ignore=DL3006

@@ -17,7 +17,7 @@ RUN install-packages g++ python3 python3-venv
 # The words of INVAR_BUILD_ARGS are arguments of their own.
 # hadolint ignore=SC2086
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=cache,target=/build-cache \
-    XDG_CACHE_HOME=/build-cache invar build cuda --arch "$CUDA_ARCH_LIST" --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"} $INVAR_BUILD_ARGS; \
+    XDG_CACHE_HOME=/build-cache XDG_STATE_HOME=/build-cache invar build cuda --arch "$CUDA_ARCH_LIST" --prefix /opt/invar ${INVAR_PYTHON:+--python "$INVAR_PYTHON"} $INVAR_BUILD_ARGS; \
     mkdir /hook; find / -xdev -path /opt/invar -prune -o -name invar.pth -exec cp --parents {} /hook \;
 
 # hadolint ignore=DL3006

@@ -26,6 +26,7 @@ func TestMatrix(t *testing.T) {
 		byName[r.Name] = r
 	}
 	for name, want := range map[string]struct{ base, soc, tag string }{
+		"binary-none":                 {"scratch", "", ":1.0.0-bin"},
 		"cpu-ubuntu24.04":             {"docker.io/library/ubuntu:24.04", "", ":1.0.0-cpu"},
 		"cuda-ubuntu24.04":            {"docker.io/library/ubuntu:24.04", "", ":1.0.0-cuda"},
 		"ascend910b-ubuntu22.04":      {"quay.io/ascend/cann:9.1.0-910b-ubuntu22.04-py3.12", "ascend910b1", ":1.0.0"},
@@ -85,6 +86,7 @@ func TestBadMatrix(t *testing.T) {
 		"unknown key":          {"title: Atlas A2", "titel: Atlas A2"},
 		"tag twice":            {`"-a3"`, `"-openeuler"`},
 		"no such target":       {"target: cuda", "target: rocm"},
+		"operators of nothing": {"target: cpu", `target: ""`},
 		"no such Dockerfile":   {"cuda.Dockerfile", "cuda.dockerfile"},
 		"argument not there":   {"${CANN_VERSION}-a3-ubuntu22.04", "${CANN}-a3-ubuntu22.04"},
 		"no ending of its own": {`tags: ["-cuda"]`, `tags: [""]`},
