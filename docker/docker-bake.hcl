@@ -3,7 +3,17 @@
 # cp dist/invar_*_linux_amd64 docker/invar
 
 group "default" {
-  targets = ["cpu-ubuntu24_04", "cpu-debian12", "cpu-openeuler24_03", "cuda-ubuntu24_04", "cuda-openeuler24_03", "ascend910b-ubuntu22_04", "ascend910b-openeuler24_03", "ascend910_93-ubuntu22_04", "ascend910_93-openeuler24_03", "ascend950-ubuntu22_04", "ascend950-openeuler24_03"]
+  targets = ["binary-none", "cpu-ubuntu24_04", "cpu-debian12", "cpu-openeuler24_03", "cuda-ubuntu24_04", "cuda-openeuler24_03", "ascend910b-ubuntu22_04", "ascend910b-openeuler24_03", "ascend910_93-ubuntu22_04", "ascend910_93-openeuler24_03", "ascend950-ubuntu22_04", "ascend950-openeuler24_03"]
+}
+
+target "binary-none" {
+  dockerfile = "binary.Dockerfile"
+  platforms = ["linux/amd64", "linux/arm64"]
+  args = {
+    BASE = "scratch"
+    TARGET = ""
+  }
+  tags = ["localhost/invar:1.0.0-bin"]
 }
 
 target "cpu-ubuntu24_04" {
@@ -55,6 +65,7 @@ target "cuda-ubuntu24_04" {
     APTMIRROR = ""
     BASE = "docker.io/library/ubuntu:24.04"
     CUDA_ARCH_LIST = "8.0;9.0;10.0;12.0"
+    INVAR_BUILD_ARGS = "--install-toolkit"
     INVAR_PYTHON = ""
     PIP_INDEX_URL = ""
     PIP_TRUSTED_HOST = ""
@@ -70,6 +81,7 @@ target "cuda-openeuler24_03" {
     APTMIRROR = ""
     BASE = "docker.io/openeuler/openeuler:24.03-lts"
     CUDA_ARCH_LIST = "8.0;9.0;10.0;12.0"
+    INVAR_BUILD_ARGS = "--install-toolkit"
     INVAR_PYTHON = ""
     PIP_INDEX_URL = ""
     PIP_TRUSTED_HOST = ""

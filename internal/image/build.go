@@ -191,7 +191,10 @@ func failedStep(err error, what, log string, lines []string) *report.Problem {
 	if p.Cause == "" {
 		build.Diagnose(p, log)
 	}
-	if p.Hint == "" {
+	switch {
+	case p.Hint == "" && p.Cause != "":
+		p.Hint = "give the base image what it lacks (--base), or the build an argument that helps (--build-arg)"
+	case p.Hint == "":
 		p.Hint = "the log has the whole output of the builder"
 	}
 	return p

@@ -79,7 +79,7 @@ func request(t *testing.T, env []string, binary string) Request {
 			Families: []string{"cpu"}, OS: "debian12", Repository: "localhost/invar-test-" + strings.ToLower(filepath.Base(t.TempDir())),
 			Version: "1.0.0", Base: torchBase, Args: map[string]string{"INVAR_PYTHON": "/opt/torch"},
 		},
-		Builder: "buildah", Binary: binary, Release: "1.0.0", LogDir: t.TempDir(),
+		Builder: "buildah", Platform: "linux/amd64", Binary: binary, Release: "1.0.0", LogDir: t.TempDir(),
 		Runner: run.System{}, Env: env, Progress: report.Discard,
 	}
 }

@@ -21,7 +21,7 @@ type Job struct {
 
 // arguments are the build arguments as "NAME=VALUE", sorted.
 func (j Job) arguments() []string {
-	values := maps.Clone(j.Args)
+	values := merged(j.Args)
 	values["BASE"] = j.From
 	values["TARGET"] = j.Target
 	values["SOURCE_DATE_EPOCH"] = strconv.FormatInt(j.Epoch, 10)

@@ -142,22 +142,22 @@ func copyOf(t *testing.T, file string, more []byte) string {
 }
 
 // layerOf is a layer of files.
-func layerOf(t *testing.T, files map[string]string) v1.Layer {
+func layerOf(t *testing.T, files map[string][]byte) v1.Layer {
 	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+	var all bytes.Buffer
+	w := tar.NewWriter(&all)
+	for name, b := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(b)), Typeflag: tar.TypeReg}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write([]byte(text)); err != nil {
+		if _, err := w.Write(b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(all.Bytes())), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

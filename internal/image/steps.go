@@ -3,6 +3,7 @@ package image
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -88,8 +89,14 @@ func (s *steps) keep(key, text string) {
 // failure is what the step that failed printed.
 func (s *steps) failure() []string { return s.said[s.broken] }
 
+// working are the instructions that take time; the others only set something.
+var working = []string{"FROM", "COPY", "ADD", "RUN"}
+
 // start shows a step once; BuildKit repeats the line when output goes on.
 func (s *steps) start(key, count, what string) {
+	if verb, _, _ := strings.Cut(what, " "); !slices.Contains(working, verb) {
+		return
+	}
 	if s.open == nil {
 		s.open, s.said = map[string]report.Step{}, map[string][]string{}
 	}

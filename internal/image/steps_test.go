@@ -12,6 +12,7 @@ import (
 // What both builders print of builds that fail in a step, shortened.
 const (
 	buildahSays = `[1/2] STEP 1/3: FROM 5bd8430eca2c AS build
+[1/2] STEP 2/4: ARG TARGET
 [1/2] STEP 2/3: COPY invar install-packages /usr/local/bin/
 [1/2] STEP 3/3: RUN invar build ascend910b --prefix /opt/invar
 target    ascend910b, because it was named
