@@ -43,7 +43,7 @@ func TestCopyFrom(t *testing.T) {
 	buildah(t, env, "build", "--quiet", "--file", filepath.Join(dir, "Dockerfile.tool"), "--tag", tool, dir)
 	defer buildah(t, env, "rmi", tool)
 	file(t, filepath.Join(dir, "Dockerfile"), inDocs(t, map[string]string{
-		"registry.example/theirs:1": compilerBase, "registry.example/invar:1.0.0": tool, "/opt/venv": "/opt/torch",
+		"registry.example/theirs:1": compilerBase, "registry.example/me/invar:1.0.0-bin": tool, "/opt/venv": "/opt/torch",
 	}))
 	buildah(t, env, "build", "--quiet", "--format", "docker", "--layers=false", "--file", filepath.Join(dir, "Dockerfile"), "--tag", made, dir)
 	defer buildah(t, env, "rmi", made)
