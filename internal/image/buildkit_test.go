@@ -333,6 +333,7 @@ func (l *listed) all() []string {
 func (l *listed) Start(_, name string, _ int64) report.Step { return listedStep{l, name} }
 func (l *listed) Note(text string)                          { l.add(text) }
 func (s listedStep) Add(int64)                              {}
+func (s listedStep) Expect(int64)                           {}
 func (s listedStep) Done(string)                            { s.to.add(s.name + " done") }
 func (s listedStep) Skip(string)                            { s.to.add(s.name + " skipped") }
 func (s listedStep) Fail(error)                             { s.to.add(s.name + " failed") }
