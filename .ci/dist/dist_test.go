@@ -87,6 +87,9 @@ func testSBOM(t *testing.T, dist string) {
 }
 
 func testRPM(t *testing.T, dist string) {
+	if out := runIn(t, dist, nil, "rpm", "-qp", "--nosignature", "--queryformat", "%{ARCH}", one(t, dist, "*.aarch64.rpm")); out != "aarch64" {
+		t.Errorf("the rpm for arm64 says %q", out)
+	}
 	rpm := one(t, dist, "*.x86_64.rpm")
 	if out := runIn(t, dist, nil, "rpm", "-qp", "--nosignature", "--queryformat", "%{NAME} %{ARCH} %{BUILDHOST}", rpm); out != "invar x86_64 localhost" {
 		t.Errorf("rpm says %q", out)
@@ -119,6 +122,9 @@ func testDeb(t *testing.T, dist string) {
 	}
 	root := t.TempDir()
 	runIn(t, root, nil, "tar", "--numeric-owner", "-xf", base)
+	if out := runIn(t, dist, nil, "dpkg-deb", "--field", one(t, dist, "*_arm64.deb"), "Architecture"); out != "arm64\n" {
+		t.Errorf("the deb for arm64 says %q", out)
+	}
 	deb := one(t, dist, "*_amd64.deb")
 	if err := os.WriteFile(filepath.Join(root, "invar.deb"), []byte(read(t, deb)), 0o644); err != nil {
 		t.Fatal(err)

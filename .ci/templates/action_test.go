@@ -100,6 +100,7 @@ func TestActionOnly(t *testing.T) {
 		{"lint", map[string]any{"run": "lint", "args": "--device cuda --arch 9.0 --engine-version 0.26.0 compose.yaml", "code-scanning": "true", "report": "x"}, 5, "bi-off", "### invar lint: exit code 5"},
 		{"lint of a command", map[string]any{"run": "lint", "args": "--device cuda --engine-version 0.26.0 -- vllm serve m"}, 5, "bi-off", ""},
 		{"arguments on lines", map[string]any{"run": "image", "args": "plan\ncpu\n--os debian12\n"}, 0, "cpu-debian12", "### invar image: exit code 0"},
+		{"nothing is installed", map[string]any{"args": "--root ."}, 5, "no operators of invar", "### invar probe: exit code 5"},
 		{"usage", map[string]any{"args": "--level 99"}, 2, "want 1 to 7", ""},
 		{"no builder", map[string]any{"run": "image", "args": "build cpu --builder docker"}, 3, "no builder", "### invar image: exit code 3"},
 		{"unknown command", map[string]any{"run": "uninstall"}, 2, "::error title=invar::", ""},

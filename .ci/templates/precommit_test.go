@@ -24,9 +24,9 @@ func hooks(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestPreCommit runs the hooks by pre-commit itself in a repository with files
-// that start servers. Only their language is another: golang would build invar
-// from the module proxy once more, and the binary is here.
+// TestPreCommit runs the hooks by pre-commit itself in repositories with files
+// that start servers: once as users have them, built by pre-commit from the
+// commit that is checked out, then with the binary that is here.
 func TestPreCommit(t *testing.T) {
 	t.Parallel()
 	preCommit := need(t, "lint/bin/pre-commit")
@@ -51,6 +51,26 @@ func TestPreCommit(t *testing.T) {
 	unit := "[Service]\nExecStart=/usr/bin/vllm serve Qwen/Qwen3-8B\n"
 	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: llm}\nspec:\n  containers:\n    - {name: llm, image: \"vllm/vllm-openai:v0.32.0\", command: [vllm, serve, Qwen/Qwen3-8B]}\n"
 	other := "services:\n  db:\n    image: postgres:17\n"
+	t.Run("built by pre-commit", func(t *testing.T) {
+		repo, real := t.TempDir(), merged(env, map[string]string{"PATH": os.Getenv("PATH")})
+		for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOPROXY", "GOFLAGS"} {
+			_, real[name] = execute(t, root, map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")}, "go", "env", name)
+			real[name] = strings.TrimSpace(real[name])
+		}
+		write(t, filepath.Join(repo, "compose.yaml"), bad)
+		for _, argv := range [][]string{{"git", "init", "-q"}, {"git", "add", "-A"}} {
+			execute(t, repo, env, argv...)
+		}
+		_, commit := execute(t, root, map[string]string{"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME")}, "git", "rev-parse", "HEAD")
+		from, err := filepath.Abs(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, out := execute(t, repo, real, preCommit, "try-repo", from, "invar-lint-compose", "--ref", strings.TrimSpace(commit), "--all-files", "--verbose")
+		if code == 0 || !strings.Contains(out, "bi-off") {
+			t.Errorf("exit code %d:\n%s", code, out)
+		}
+	})
 	for name, tc := range map[string]struct {
 		file, text string
 		code       int // of invar: pre-commit prints it
