@@ -93,9 +93,14 @@ func (p place) invar(b *testing.B, args ...string) ([]byte, time.Duration) {
 
 func (p place) command(b *testing.B, argv ...string) ([]byte, time.Duration) {
 	b.Helper()
+	return commandIn(b, p.env(), argv...)
+}
+
+func commandIn(b *testing.B, env []string, argv ...string) ([]byte, time.Duration) {
+	b.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	var out, log bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = p.env(), &out, &log
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &log
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)

@@ -178,7 +178,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // and is wrong is fetched once more as a whole.
 func (t *transfer) finish(ctx context.Context, h *hasher, size int64) (File, error) {
 	joined := t.from.ETag == joinedMark
-	f, err := t.o.keep(t.item, t.part, h.sum(), size, t.url.String())
+	f, err := t.o.keep(t.item, t.part, h.sum(), size, t.url.Redacted())
 	path := t.part.Name()
 	_ = os.Remove(path + ".json")
 	if err == nil {

@@ -51,9 +51,13 @@ type File struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
-	From   string `json:"from"`   // address or path, "cache" when nothing was fetched
+	From   string `json:"from"`   // address or path that the content came from, now or earlier; FromCache when nobody noted it
 	Cached bool   `json:"cached"` // nothing was fetched
 }
+
+// FromCache stands for where content came from that lies in the cache without
+// a note of it.
+const FromCache = "cache"
 
 // CacheDir is the cache of the user whose environment env is: INVAR_CACHE,
 // else the XDG cache folder, else a folder of the prefix where there is no home.
@@ -110,7 +114,7 @@ func cached(ctx context.Context, item Item, o Options) (File, bool, error) {
 		case sum == pin && !fits(item.Name, path):
 			continue // one of several accepted digests, and that of another file
 		case sum == pin:
-			return File{Path: path, Name: item.Name, SHA256: sum, Size: size, From: "cache", Cached: true}, true, nil
+			return File{Path: path, Name: item.Name, SHA256: sum, Size: size, From: o.noted(sum), Cached: true}, true, nil
 		}
 		o.Progress.Note(fmt.Sprintf("%s in the cache is damaged; fetching it again", item.Name))
 		if err := os.Remove(path); err != nil {

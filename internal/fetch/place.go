@@ -158,5 +158,23 @@ func (o Options) keep(item Item, part *os.File, sum string, size int64, from str
 	if err := os.Rename(part.Name(), o.object(sum)); err != nil {
 		return File{}, store.Explain(err, "cache "+o.Cache)
 	}
+	o.note(sum, from)
 	return File{Path: o.object(sum), Name: item.Name, SHA256: sum, Size: size, From: from}, nil
+}
+
+// note remembers beside the cache where content came from. Best effort: without
+// it a later message says "cache".
+func (o Options) note(sum, from string) {
+	file := filepath.Join(o.Cache, "from", sum)
+	if os.MkdirAll(filepath.Dir(file), 0o755) == nil {
+		_ = store.WriteFile(file, []byte(from+"\n"), 0o644)
+	}
+}
+
+func (o Options) noted(sum string) string {
+	b, err := os.ReadFile(filepath.Join(o.Cache, "from", sum))
+	if text := strings.TrimSpace(string(b)); err == nil && text != "" {
+		return text
+	}
+	return FromCache
 }

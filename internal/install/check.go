@@ -44,9 +44,19 @@ func Check(ctx context.Context, r Receipt, environ []string) (Health, error) {
 	return CheckIn(ctx, rootfs.Root{}, r, environ)
 }
 
+// CheckSeen is Check that reads only files that look otherwise (size, times,
+// inode) than when it last read their content, and remembers how they look.
+func CheckSeen(ctx context.Context, r Receipt, environ []string) (Health, error) {
+	return check(ctx, rootfs.Root{}, r, environ, true)
+}
+
 // CheckIn is Check for an installation inside root. Links are followed inside
 // the root and never out of it.
 func CheckIn(ctx context.Context, root rootfs.Root, r Receipt, environ []string) (Health, error) {
+	return check(ctx, root, r, environ, false)
+}
+
+func check(ctx context.Context, root rootfs.Root, r Receipt, environ []string, trust bool) (Health, error) {
 	e := (&Prefix{Dir: r.Prefix, root: root}).env(r.Python.ID)
 	var h Health
 	cur, err := e.current()
@@ -56,7 +66,7 @@ func CheckIn(ctx context.Context, root rootfs.Root, r Receipt, environ []string)
 	if cur != r.Generation {
 		h.add(Fault{e.currentLink(), "receipt", fmt.Sprintf("gen/%d", r.Generation), fmt.Sprintf("gen/%d", cur), "another run changed it; look again"})
 	}
-	if err := h.files(ctx, e, r); err != nil {
+	if err := h.files(ctx, e, r, trust); err != nil {
 		return h, err
 	}
 	if err := h.outside(e, r, environ); err != nil {
@@ -80,7 +90,7 @@ func (h *Health) name(r Receipt) {
 
 func (h *Health) add(f Fault) { h.Faults = append(h.Faults, f) }
 
-func (h *Health) files(ctx context.Context, e env, r Receipt) error {
+func (h *Health) files(ctx context.Context, e env, r Receipt, trust bool) error {
 	dir := e.gen(r.Generation)
 	host, err := e.root.Host(dir)
 	if err != nil {
@@ -109,10 +119,18 @@ func (h *Health) files(ctx context.Context, e env, r Receipt) error {
 		}
 		delete(here, want.Path)
 	}
-	if err := digests(ctx, host, read, false); err != nil {
+	var known map[string]look
+	if trust {
+		known = readLooks(host)
+	}
+	done, toRead, before := seen(host, read, known)
+	if err := digests(ctx, host, toRead, false); err != nil {
 		return err
 	}
-	h.compare(dir, r.Files, read)
+	if trust {
+		remember(host, known, toRead, before)
+	}
+	h.compare(dir, r.Files, append(done, toRead...))
 	for p := range here {
 		if !derived(p, r.Files) {
 			h.Extra = append(h.Extra, filepath.Join(dir, p))
@@ -145,7 +163,7 @@ func (h *Health) compare(dir string, want, got []File) {
 // derived reports whether a file comes from an installed one: what invar
 // itself keeps in a generation, and Python's caches of installed sources.
 func derived(path string, files []File) bool {
-	if path == "receipt.json" || path == "probe.json" {
+	if path == "receipt.json" || path == "probe.json" || path == looksName {
 		return true
 	}
 	dir, name := filepath.Split(path)

@@ -13,7 +13,7 @@
 //	<prefix>/env/<id>/gen/<n>/site/      content of the wheel
 //	<prefix>/env/<id>/gen/<n>/ops/<t>/   content of the run package
 //	<prefix>/env/<id>/gen/<n>/start/     what runs when Python starts, for those that need it
-//	<prefix>/env/<id>/gen/<n>/receipt.json, probe.json
+//	<prefix>/env/<id>/gen/<n>/receipt.json, probe.json, looks.json
 //	<prefix>/env/<id>/aside/<n>/         what --replace moved out of the way
 package install
 

@@ -94,17 +94,18 @@ func (m Moved) unlinkVendor() error {
 
 // setPriority writes config.ini anew from what is there at that moment. Mode
 // 644: the installers' 640 hides it from other users.
-func (m Moved) setPriority() error {
+func (m Moved) setPriority(e env) error {
 	now, err := os.ReadFile(m.From)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return store.Explain(store.WriteFile(m.From, []byte(withVendor(string(now), m.What)), 0o644), filepath.Dir(m.From))
+	return store.Explain(e.write(m.From, withVendor(string(now), m.What)), filepath.Dir(m.From))
 }
 
 // unsetPriority brings the old content back, or takes only our name out when
 // somebody has changed the file since.
-func (m Moved) unsetPriority() error {
+func (m Moved) unsetPriority(e env) error {
+	_ = os.Remove(e.temp(m.From))
 	b, err := os.ReadFile(m.From)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -125,7 +126,7 @@ func (m Moved) unsetPriority() error {
 		}
 		return store.SyncDir(filepath.Dir(m.From))
 	}
-	return store.Explain(store.WriteFile(m.From, []byte(text), 0o644), filepath.Dir(m.From))
+	return store.Explain(e.write(m.From, text), filepath.Dir(m.From))
 }
 
 // priority lists the vendors of a config.ini. The loader takes the first line

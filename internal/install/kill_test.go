@@ -222,7 +222,7 @@ func wholePackage(t testing.TB, purelib string, prefixes ...*Prefix) string {
 			t.Fatal(err)
 		}
 		var h Health
-		if err := h.files(t.Context(), p.env(ids[0]), r); err != nil || len(h.Faults) > 0 {
+		if err := h.files(t.Context(), p.env(ids[0]), r, false); err != nil || len(h.Faults) > 0 {
 			t.Fatalf("%+v, %v", h, err)
 		}
 		return []string{"the other prefix's", "ours"}[i]

@@ -144,7 +144,7 @@ func (b *RolledBack) check(ctx context.Context, e env) error {
 		return err
 	}
 	var h Health
-	if err := h.files(ctx, e, r); err != nil {
+	if err := h.files(ctx, e, r, false); err != nil {
 		return err
 	}
 	if len(h.Faults) > 0 {

@@ -65,11 +65,11 @@ func (e env) carryOut(m Moved) error {
 		if text == "" {
 			text = e.hookLine()
 		}
-		return store.Explain(store.WriteFile(m.From, []byte(text), 0o644), filepath.Dir(m.From))
+		return store.Explain(e.write(m.From, text), filepath.Dir(m.From))
 	case "vendor":
 		return m.linkVendor()
 	case "priority":
-		return m.setPriority()
+		return m.setPriority(e)
 	}
 	to := filepath.Join(e.dir, m.To)
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -85,9 +85,10 @@ func (e env) undo(m Moved) error {
 	case "vendor":
 		return m.unlinkVendor()
 	case "priority":
-		return m.unsetPriority()
+		return m.unsetPriority(e)
 	}
 	if m.Kind == "hook" {
+		_ = os.Remove(e.temp(m.From))
 		now, err := os.ReadFile(m.From)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || (err == nil && !e.ownHook(string(now))):
@@ -95,7 +96,7 @@ func (e env) undo(m Moved) error {
 		case err != nil:
 			return err
 		case m.Was != "":
-			return store.WriteFile(m.From, []byte(m.Was), 0o644)
+			return e.write(m.From, m.Was)
 		}
 		if err := os.Remove(m.From); err != nil {
 			return store.Explain(err, filepath.Dir(m.From))
@@ -114,4 +115,30 @@ func (e env) undo(m Moved) error {
 	}
 	removeEmpty(filepath.Dir(to), e.dir)
 	return nil
+}
+
+// temp is the name of a file of others while it is written anew. It is the same
+// in each run, so that the next one finds what a killed one has left.
+func (e env) temp(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".invar-"+filepath.Base(e.dir))
+}
+
+// write replaces a file outside the prefix as a whole. Mode 644, whatever it was.
+func (e env) write(path, text string) error {
+	f, err := os.OpenFile(e.temp(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Chmod(0o644) // whatever the umask
+	}
+	if err == nil {
+		err = store.Commit(f, path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }

@@ -35,7 +35,9 @@ func (s Session) upToDate(ctx context.Context, p plan.Plan, o Options) (BuildRes
 	if prefix.Probe(r, &saved) != nil || saved.Failed {
 		return BuildResult{}, false
 	}
-	res, err := probe.Run(ctx, s.probeOptions(p, 1, report.Discard))
+	look := s.probeOptions(p, 1, report.Discard)
+	look.Seen = true
+	res, err := probe.Run(ctx, look)
 	if err != nil {
 		s.Progress.Note(fmt.Sprintf("installed generation %d is not whole (%v); building again", r.Generation, err))
 		return BuildResult{}, false
@@ -62,7 +64,9 @@ func (s Session) probeOptions(p plan.Plan, level int, progress report.Progress) 
 // prove probes the new generation as deep as this host can. A failed probe
 // takes it back: the generation before it is current again.
 func (s Session) prove(ctx context.Context, prefix *install.Prefix, p plan.Plan, res *BuildResult) error {
-	r, err := probe.Run(ctx, s.probeOptions(p, deepest, s.Progress))
+	o := s.probeOptions(p, deepest, s.Progress)
+	o.Seen = true // everything is new and read; what is read is remembered for the next build
+	r, err := probe.Run(ctx, o)
 	res.Probe, res.Probed = &r, time.Now().UTC().Truncate(time.Second)
 	if err == nil {
 		return prefix.SaveProbe(res.Receipt, savedProbe{At: res.Probed, Result: r})

@@ -63,6 +63,9 @@ func (s Session) installRelease(ctx context.Context, prefix *install.Prefix, p p
 	if err != nil {
 		return none, err
 	}
+	if err := b.contestKnown(ops); err != nil {
+		return none, err
+	}
 	ext, err := b.extension(ctx)
 	if err != nil {
 		return none, err
@@ -86,6 +89,9 @@ func (s Session) installRelease(ctx context.Context, prefix *install.Prefix, p p
 		return none, err
 	}
 	if err := b.installWheel(ctx, tx, ops, ext); err != nil {
+		return none, err
+	}
+	if err := b.contestCalled(ctx, filepath.Join(tx.OpsDir(), "vendors", ops.pkg.Vendor), tx.SiteDir()); err != nil {
 		return none, err
 	}
 	step := s.Progress.Start(plan.StageInstall, "generation", 0)
@@ -248,23 +254,24 @@ func (b *release) fetch(ctx context.Context, stage string, o plan.Origin) (fetch
 		}
 		return f, err
 	}
-	fresh, err := b.trust.Check(o.Name, f.SHA256, firstOf(strings.Join(o.URLs, " "), f.From))
+	fresh, err := b.trust.Check(o.Name, f.SHA256, f.From)
 	if err != nil {
 		return f, err
 	}
 	if fresh {
-		b.fresh = append(b.fresh, pins.Locked{Name: o.Name, SHA256: f.SHA256, Size: f.Size, From: origin(o, f)})
+		b.fresh = append(b.fresh, pins.Locked{Name: o.Name, SHA256: f.SHA256, Size: f.Size, From: origin(f)})
 	}
 	return f, nil
 }
 
-// origin is the address of a file that a lock remembers; a path of one machine
-// says nothing to others.
-func origin(o plan.Origin, f fetch.File) string {
-	for _, u := range append([]string{f.From}, o.URLs...) {
-		if strings.HasPrefix(u, "http") {
-			return u
-		}
+// origin is the address that the content of a file came from, as a lock and a
+// receipt remember it; a path of one machine says nothing to others.
+func origin(f fetch.File) string {
+	switch {
+	case strings.Contains(f.From, "://"):
+		return f.From
+	case f.From == fetch.FromCache:
+		return "the cache"
 	}
 	return "a local file"
 }
@@ -349,7 +356,7 @@ func (b *release) buildOps(ctx context.Context) (fetch.File, error) {
 	log := b.log("stage1")
 	path, err := opsource.Build{
 		Runner: b.Runner, Tree: b.r.Ops.Tree, SoC: b.r.Kernels[0], Ops: b.r.Ops.Ops, ThirdParty: b.o.Release.ThirdParty,
-		Scratch: scratch, Env: b.env, Jobs: b.jobs, Offline: b.o.Offline, Log: log,
+		Scratch: scratch, Env: b.env, Jobs: b.jobs, Offline: b.o.Offline, Log: log, Note: b.Progress.Note,
 	}.Make(ctx)
 	if err != nil {
 		step.Fail(err)
@@ -393,7 +400,7 @@ func (b *release) extension(ctx context.Context) (extension, error) {
 	} else {
 		f := b.files[o.Name]
 		if e.from = f.From; f.Cached {
-			e.from = origin(o, f)
+			e.from = origin(f)
 		}
 		if err := extwheel.Unzip(ctx, f.Path, dir); err != nil {
 			return e, err
@@ -427,7 +434,7 @@ func (b *release) installOps(ctx context.Context, tx *install.Tx, ops operators,
 		VLLM: b.vllm, Environment: b.vars, Digest: b.r.CANN.Digest,
 	}
 	if ops.file.Cached {
-		note.Ops = origin(b.r.Ops, ops.file)
+		note.Ops = origin(ops.file)
 	}
 	for _, f := range fixed {
 		if f.Done {

@@ -72,7 +72,7 @@ func (s Session) installVLLM(ctx context.Context, o Options) (*install.VLLMInsta
 	step := s.Progress.Start("vllm", "vllm-ascend "+firstOf(tree.Version, "of unknown version")+" from "+tree.Dir+":", -1)
 	v.Changes, err = vllmascend.Install{
 		Runner: s.Runner, Python: py, Tree: tree, Editable: v.Editable, SoC: soc, Env: choice.Driverless(cannenv.Apply(s.Env, vars)),
-		Jobs: s.jobs(ctx, o, plan.Plan{Target: t.Name}), Offline: o.Offline, Log: filepath.Join(s.LogDir(), "vllm-ascend-"+time.Now().UTC().Format("20060102-150405")+".log"),
+		Jobs: s.jobs(ctx, o, plan.Plan{Target: t.Name}), Offline: o.Offline, Note: s.Progress.Note, Log: filepath.Join(s.LogDir(), "vllm-ascend-"+time.Now().UTC().Format("20060102-150405")+".log"),
 	}.Run(ctx)
 	if err != nil {
 		step.Fail(err)

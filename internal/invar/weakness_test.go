@@ -20,9 +20,8 @@ import (
 )
 
 // The numbers are those of the list of weaknesses of the script that this
-// build replaces. 20 to 22 are those of the operator sources and tested in
-// opsource, 27 is in opp, 28 in oppkg, 30 in probe; 24 (cmake configured twice)
-// is in vllm-ascend's own setup.py, which invar runs as it is.
+// build replaces. Those of source trees (20 to 22, 24 and 25) are tested in
+// internal/lookalike, where each number has both sides.
 
 // A watcher passes processes on and remembers what was started.
 type watcher struct {

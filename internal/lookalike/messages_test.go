@@ -64,6 +64,10 @@ var messages = []message{
 	{"M3 opp unset", set("ASCEND_OPP_PATH="), "import torch_npu", "ASCEND_OPP_PATH", []string{"cann-env-not-sourced"}},
 	{"M3 opp missing", set("ASCEND_OPP_PATH=/nowhere"), "import torch_npu", "ASCEND_OPP_PATH : /nowhere does not exist.", []string{"cann-env-not-sourced"}},
 	{"M3 home missing", set("ASCEND_HOME_PATH=/nowhere"), "import torch_npu", "ASCEND_HOME_PATH : /nowhere does not exist.", []string{"cann-env-not-sourced"}},
+	{"M3c CANN too old", func(s *scene) []string {
+		cann.Rename(s.t, filepath.Join(s.tree.Lib, "libascendcl.so"), "aclrtDeviceGetBareTgid", "aclrtDeviceGetBare____")
+		return nil
+	}, "import torch_npu", "libtorch_npu.so: undefined symbol: aclrtDeviceGetBareTgid", []string{"cann-too-old-symbol"}},
 	{"M4 no vendor", func(s *scene) []string { s.remove(s.opp); return nil }, call, notFound, []string{"aclnn-op-not-found"}},
 	{"M4 not a library", func(s *scene) []string {
 		put(s.t, filepath.Join(s.opp, "op_api", "lib", "libcust_opapi.so"), "")
@@ -79,6 +83,10 @@ var messages = []message{
 	{"M9 no device", set("LOOKALIKE_DEVICES=0"), "import torch, torch_npu\nassert not torch.npu.is_available()\ntorch.ones(2).npu()", "No NPUs are available", []string{"npu-none"}},
 	{"M10 unknown SoC", set("LOOKALIKE_SOC=Ascend999"), "import torch, torch_npu\ntorch.ones(2).npu()", "Unsupported soc version: Ascend999", []string{"soc-version-unknown"}},
 	{"M10 lower case", set("LOOKALIKE_SOC=ascend910b4"), "import torch, torch_npu\ntorch.ones(2).npu()", "Unsupported soc version: ascend910b4", []string{"soc-version-torch-npu-case"}},
+	{"M11 a function is missing", func(s *scene) []string {
+		cann.Rename(s.t, filepath.Join(s.tree.Lib, "libascendcl.so"), "aclrtSetDeviceSatMode", "aclrtSetDeviceSat____")
+		return nil
+	}, "import torch, torch_npu\ntorch.ones(2).npu()", "RuntimeError: Failed to find function aclrtSetDeviceSatMode", []string{"cann-function-missing"}},
 	{"M12 owner", func(s *scene) []string {
 		if err := os.Chown(filepath.Join(s.opp, "op_api", "lib", "libcust_opapi.so"), 1000, 1000); err != nil {
 			s.t.Skip(err)
@@ -105,7 +113,7 @@ torch.ops.load_library(copy)`, "Only a single TORCH_LIBRARY can be used to regis
 		}
 		return nil
 	}, "import batch_invariant_ops", "cannot import name '_C' from partially initialized module 'batch_invariant_ops'", []string{"extension-not-built"}},
-	{"M2 EXEC_NPU_CMD", func(s *scene) []string { return []string{"PYTHONPATH=" + cann.Site(s.t, cann.OldMacro)} }, start, "undefined symbol: ", []string{"torch-npu-internal-symbol"}},
+	{"M2 EXEC_NPU_CMD", func(s *scene) []string { return []string{"PYTHONPATH=" + cann.Site(s.t, cann.OldMacro)} }, start, "_C.cpython-311-" + cann.Arch() + "-linux-gnu.so: undefined symbol: ", []string{"torch-npu-internal-symbol"}},
 	{"module not found", func(s *scene) []string { return []string{"PYTHONPATH="} }, "import torch_npu, batch_invariant_ops", "No module named 'batch_invariant_ops'", []string{"module-missing"}},
 	{"M1 CUDA build of torch", func(s *scene) []string {
 		s.py = testkit.Need(s.t, "torch-npu-2.10")

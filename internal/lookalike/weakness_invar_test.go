@@ -3,7 +3,9 @@ package lookalike
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/invar-ops/invar/internal/probe"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/testkit"
 	"github.com/invar-ops/invar/internal/testkit/cann"
 )
 
@@ -176,6 +179,127 @@ func TestInvar19OneSpelling(t *testing.T) {
 	}
 }
 
+// sources is an operator source tree: the real third-party files of
+// vllm-ascend, the lines of its real build.sh that choose the jobs, a package
+// that an older build left, and a cmake download from a server that nobody
+// vouches for. It leaves the package pkg.
+func (m *machine) sources(pkg, url string) string {
+	m.t.Helper()
+	real, tree := filepath.Join(cann.NeedVLLMAscend(m.t), "csrc"), filepath.Join(m.t.TempDir(), "tree")
+	if err := os.CopyFS(filepath.Join(tree, "csrc", "cmake"), os.DirFS(filepath.Join(real, "cmake"))); err != nil {
+		m.t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(real, "build.sh"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	_, jobs, _ := strings.Cut(string(b), "function get_cpu_num() {")
+	jobs, _, ok := strings.Cut(jobs, "\n}\n")
+	if !ok {
+		m.t.Fatal("build.sh chooses its jobs in another way")
+	}
+	put(m.t, filepath.Join(tree, "csrc", "fetch.cmake"), fetchingCMake)
+	put(m.t, filepath.Join(tree, "csrc", "build", "cann-ops-batch_invariant-old.run"), "old")
+	put(m.t, filepath.Join(tree, "csrc", "build", "CMakeCache.txt"), "of another environment\n")
+	put(m.t, filepath.Join(tree, "csrc", "build.sh"), "#!/bin/bash\nget_cpu_num() {"+jobs+`
+}
+get_cpu_num
+echo "it is built with jobs=$CPU_NUM"
+echo "left in build: $(ls build 2>/dev/null)"
+grep -rn "TLS_VERIFY [O]FF\|CMAKE_TLS_VERIFY=[0]" cmake
+cmake -DURL=`+url+` -P fetch.cmake 2>&1
+mkdir -p build; cp `+pkg+" build/\n")
+	// bisheng is not at hand; this one stands for it.
+	put(m.t, filepath.Join(m.cann.Home, "bin", "bisheng"), "#!/bin/sh\nexit 0\n")
+	return tree
+}
+
+func TestInvar21And22And25And26OperatorSources(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "ascend910b")
+	dir := t.TempDir()
+	pkg := cann.RunPackage(t, cann.Package{Dir: dir, Version: "2.0.0", Variant: cann.FailsToInstall})
+	zip := cann.PrebuiltZip(t, dir, "2.0.0", cann.ExecExt)
+	server := cann.Serve(t, nil, zip)
+	tree := m.sources(pkg, server.URL+"/"+filepath.Base(zip))
+	text := m.invarIn(report.BuildFailed, []string{"MAX_JOBS=999"}, "build", "ascend910b", "--python", m.py.Prefix, "--ops-source", tree, "--extension", zip,
+		"--lock", filepath.Join(m.home, "invar.lock"), "--accept-digest", digest(t, zip), "--allow-version-skew")
+	found, _ := filepath.Glob(filepath.Join(m.home, ".local", "state", "invar", "log", "stage1-*.log"))
+	log := ""
+	for _, f := range found {
+		b, _ := os.ReadFile(f)
+		log += string(b)
+	}
+	t.Run("21 the new package is taken", func(t *testing.T) {
+		wants(t, text, 0, 0, "copy new op_api files failed") // that is what the new one does
+		if !there(filepath.Join(tree, "csrc", "build", "cann-ops-batch_invariant-old.run")) {
+			t.Error("the user's tree was changed")
+		}
+	})
+	t.Run("22 certificates are checked", func(t *testing.T) {
+		wants(t, text, 0, 0, "certificates are checked in the copy", "cmake/third_party/json.cmake", "fetch.cmake")
+		if strings.Contains(log, "TLS_VERIFY OFF") || strings.Contains(log, "fetched with 0") || !strings.Contains(log, "fetched with ") {
+			t.Errorf("the build believed a server that nobody vouches for, or did not ask:\n%s", log)
+		}
+	})
+	t.Run("25 nothing of an older build is there", func(t *testing.T) {
+		wants(t, log, 0, 0, "left in build: \n")
+	})
+	t.Run("26 jobs by memory", func(t *testing.T) {
+		_, after, _ := strings.Cut(log, "built with jobs=")
+		n, err := strconv.Atoi(strings.TrimSpace(firstLine(after)))
+		if err != nil || n < 1 || n > runtime.NumCPU() {
+			t.Errorf("jobs %q: want no more than %d processors, whatever MAX_JOBS says", firstLine(after), runtime.NumCPU())
+		}
+	})
+	m.nothing()
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// TestInvar20To25 installs vllm-ascend from its real setup.py and build_aclnn.sh,
+// as far as that goes without a compiler, in a tree where an older build left
+// its traces.
+func TestInvar20And21And24And25SourceInstall(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, cann.Package{}, nil)
+	m := newMachine(t, "ascend910b")
+	tree := s.copied(standIn)
+	s.setupFiles(tree)
+	put(t, filepath.Join(tree, "requirements.txt"), "numpy\n") // the others are no matter here
+	put(t, filepath.Join(tree, "csrc", "build", "cann-ops-transformer-old.run"), "")
+	put(t, filepath.Join(tree, "csrc", "build", "CMakeCache.txt"), "PYTHON_EXECUTABLE:UNINITIALIZED=/gone/bin/python\n")
+	put(t, filepath.Join(m.bin, "cmake"), cmakeTwice)
+	site, _ := filepath.Glob(filepath.Join(testkit.Cache(), "sdist", "lib", "python3.*", "site-packages"))
+	// setup.py needs setuptools_scm and pybind11 of the environment.
+	env := []string{"SOC_VERSION=ascend910b4", "PYTHONPATH=" + strings.Join(site, ":")}
+	text := m.invarIn(report.BuildFailed, env, "build", "ascend910b", "--python", m.py.Prefix, "--install-vllm-ascend", tree, "--offline", "--allow-version-skew")
+	t.Run("20 git's settings of the user", func(t *testing.T) {
+		if there(filepath.Join(m.home, ".gitconfig")) {
+			t.Error("~/.gitconfig was written")
+		}
+	})
+	t.Run("21 an old installer", func(t *testing.T) {
+		wants(t, text, 0, 0, "tree      removed "+filepath.Join(tree, "csrc", "build", "cann-ops-transformer-old.run"))
+		if strings.Contains(text, "expected 1 installer") {
+			t.Error(text)
+		}
+	})
+	t.Run("24 a failed configuration is told", func(t *testing.T) {
+		if b, _ := os.ReadFile(filepath.Join(m.home, "configured")); string(b) != "x\nx\n" {
+			t.Fatalf("configured %q\n%s", b, text)
+		}
+		wants(t, text, 0, 0, "the source install of vllm-ascend failed", "2.10.0", "2.9.0", "the operators were not touched")
+	})
+	t.Run("25 a build folder of another environment", func(t *testing.T) {
+		wants(t, text, 0, 0, "configured for another environment: PYTHON_EXECUTABLE=/gone/bin/python")
+	})
+	m.nothing()
+}
+
 func TestInvar23TorchNPUWithoutPip(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t, "ascend910b")
@@ -200,9 +324,11 @@ func TestInvarOthers(t *testing.T) {
 	put(t, filepath.Join(m.bin, "python3"), "#!/bin/sh\necho the python3 of PATH was used >>\"$HOME/wrong\"\nexit 1\n")
 	put(t, filepath.Join(m.bin, "pip3"), "#!/bin/sh\necho the pip3 of PATH was used >>\"$HOME/wrong\"\nexit 1\n")
 	put(t, filepath.Join(m.bin, "unzip"), "#!/bin/sh\necho unzip was used >>\"$HOME/wrong\"\nexit 127\n")
+	vllm := m.vllmAscend(cann.Package{SoC: "ascend910_93", Variant: cann.OtherOps})
+	other := cann.InstallInto(t, filepath.Join(t.TempDir(), "other"), cann.Package{SoC: "ascend910_93", Vendor: "other", Variant: cann.BatchDependent})
 	before, site := cann.Files(t, m.cann.Root), names(t, m.py.Purelib)
 	args := append([]string{"build", "ascend910_93", "--json", "--repair"}, m.stages("ascend910_93", cann.Package{Version: "1.0.0"})...)
-	text := m.invarIn(0, []string{"COMPILE_CUSTOM_KERNELS=0"}, args...)
+	text := m.invarIn(0, []string{"COMPILE_CUSTOM_KERNELS=0", "ASCEND_CUSTOM_OPP_PATH=" + other}, args...)
 	t.Run("11 outside CANN", func(t *testing.T) {
 		if after := cann.Files(t, m.cann.Root); !slices.Equal(before, after) {
 			t.Errorf("the tree of CANN has changed: %v", after)
@@ -228,9 +354,11 @@ func TestInvarOthers(t *testing.T) {
 		}
 	})
 	t.Run("27 the vendor that wins is said", func(t *testing.T) {
-		other := cann.InstallInto(t, filepath.Join(t.TempDir(), "other"), cann.Package{SoC: "ascend910_93", Vendor: "custom_transformer"})
+		wants(t, text, 0, 0, "this one goes before "+filepath.Join(other, "op_api"), "lookup after vllm-ascend's start", "lookup in vllm-ascend's workers")
 		got := m.invarIn(0, []string{"ASCEND_CUSTOM_OPP_PATH=" + other}, "probe", "--level", "4", "--json")
-		wants(t, got, 0, 0, "before "+filepath.Join(other, "op_api"))
+		wants(t, got, 0, 0, "before "+filepath.Join(other, "op_api"), "CANN 9.1.0 has none")
+		own, _ := filepath.Glob(filepath.Join(m.prefix, "env", "*", "gen", "1", "ops", "ascend910_93", "vendors", "batch_invariant"))
+		m.inBoth(t, strings.Join(own, ""), vllm, other)
 	})
 	t.Run("28 the name is put right", func(t *testing.T) {
 		res := m.asked(0, "probe", "--level", "5").Result

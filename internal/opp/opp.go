@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -45,14 +46,27 @@ func FromEnviron(env []string) Env {
 }
 
 // Prepend is e in a process that has put a vendor's folder first, as vllm-ascend
-// does with its own when it starts. Its worker processes inherit it.
+// does with its own when it starts. A folder that is in the list already stays
+// where it is.
 func (e Env) Prepend(vendor string) Env {
-	if e.Custom == "" {
-		e.Custom = vendor
-	} else {
-		e.Custom = vendor + ":" + e.Custom
+	entries := e.entries()
+	if slices.Contains(entries, vendor) {
+		return e
 	}
+	e.Custom = strings.Join(append([]string{vendor}, entries...), ":")
 	return e
+}
+
+// First is e with a vendor's folder in front, wherever it stood: what invar's
+// hook does whenever a Python starts.
+func (e Env) First(vendor string) Env {
+	entries := slices.DeleteFunc(e.entries(), func(s string) bool { return s == vendor })
+	e.Custom = strings.Join(append([]string{vendor}, entries...), ":")
+	return e
+}
+
+func (e Env) entries() []string {
+	return slices.DeleteFunc(strings.Split(e.Custom, ":"), func(s string) bool { return s == "" })
 }
 
 // A Candidate is one library in the order of the lookup.

@@ -43,6 +43,9 @@ type Package struct {
 
 func (p Package) source() string { return filepath.Join(p.Dir, vendors, p.Vendor) }
 
+// VendorDir is the vendor's folder in the extraction.
+func (p Package) VendorDir() string { return p.source() }
+
 // Read describes the package in dir. Nothing of it is run.
 func Read(dir string) (Package, error) {
 	p := Package{Dir: dir}

@@ -2,15 +2,15 @@ package probe
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/invar-ops/invar/internal/opp"
+	"github.com/invar-ops/invar/internal/released"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
-	"github.com/invar-ops/invar/internal/version"
+	"github.com/invar-ops/invar/internal/vllmascend"
 )
 
 // npuFacts is what scripts/invar_probe/npu.py answers.
@@ -22,6 +22,7 @@ type npuFacts struct {
 	VLLMAscend string            `json:"vllm_ascend"` // its folder
 	Opened     map[string]string `json:"opened"`      // why the loader refuses a file, "" when it takes it
 	TorchNPU   string            `json:"torch_npu"`
+	LevelKnob  bool              `json:"deterministic_level"` // torch_npu can ask CANN for its consistency level
 	Error      string            `json:"error"`
 }
 
@@ -49,31 +50,7 @@ func (p *prober) lacksNPU(level int) string {
 }
 
 // aclnn lists the functions behind the target's operators.
-func (p *prober) aclnn() []string {
-	var out []string
-	for _, o := range p.target.Operators {
-		if before(p.receipt.Release.Version, o.FunctionsSince) {
-			continue // that release calls others, whose names are not known
-		}
-		for _, f := range o.Functions {
-			if !slices.Contains(out, f) {
-				out = append(out, f)
-			}
-		}
-	}
-	return out
-}
-
-// before reports whether release is older than since. A release without a
-// version that can be read is taken for a new one.
-func before(release, since string) bool {
-	if since == "" {
-		return false
-	}
-	a, errA := version.Parse(version.PEP440, release)
-	b, errB := version.Parse(version.PEP440, since)
-	return errA == nil && errB == nil && version.Compare(a, b) < 0
-}
+func (p *prober) aclnn() []string { return released.Functions(p.target, p.receipt.Release.Version) }
 
 // npuFiles is the part of level 1 about the operator package: the library opens
 // by the loader's rules, has every function with its GetWorkspaceSize, and takes
@@ -131,10 +108,15 @@ func (p *prober) npuWiring() []report.Check {
 	env := p.lookup()
 	out := []report.Check{p.opens(), p.wins("lookup", env)}
 	if own := p.vllmVendor(); own != "" {
-		out = append(out, p.wins("lookup in vllm-ascend's workers", env.Prepend(own)))
+		// A worker inherits what its parent has set, and goes through the hook of
+		// its Python and through vllm-ascend once more.
+		parent := env.Prepend(own)
+		out = append(out, p.wins("lookup after vllm-ascend's start", parent),
+			p.wins("lookup in vllm-ascend's workers", parent.First(p.receipt.VendorDir()).Prepend(own)))
 	}
 	p.contrary()
 	p.choice()
+	p.consistency()
 	return out
 }
 
@@ -177,16 +159,7 @@ func after(shadowed []string) string {
 }
 
 // vllmVendor is the vendor that vllm-ascend puts first when it starts.
-func (p *prober) vllmVendor() string {
-	if p.facts.NPU.VLLMAscend == "" {
-		return ""
-	}
-	dir := filepath.Join(p.facts.NPU.VLLMAscend, "_cann_ops_custom", "vendors", "custom_transformer")
-	if _, err := os.Stat(dir); err != nil {
-		return ""
-	}
-	return dir
-}
+func (p *prober) vllmVendor() string { return vllmascend.Vendor(p.facts.NPU.VLLMAscend) }
 
 // contrary notes variables that work against determinism. Base images of CANN
 // set some of them.
@@ -210,6 +183,25 @@ func (p *prober) choice() {
 		text += ", and Triton's for addmm, bmm and softmax"
 	}
 	p.extra = append(p.extra, Observation{"vllm-ascend", text})
+}
+
+// fallback says what vllm-ascend would do where the import fails: it passes over
+// that, and tells nobody which operators it takes instead.
+func (p *prober) fallback() {
+	text := "it passes over a failed import without a word: with VLLM_BATCH_INVARIANT=1 "
+	if p.triton() {
+		text += "it takes Triton's operators for mm, matmul, linear, addmm, bmm and softmax, and attention is not covered"
+	} else {
+		text += "it finds no Triton either, warns once, and serves without batch invariance"
+	}
+	p.extra = append(p.extra, Observation{"vllm-ascend", text})
+}
+
+func (p *prober) triton() bool {
+	if p.facts != nil && p.facts.NPU != nil {
+		return p.facts.NPU.Triton
+	}
+	return slices.ContainsFunc(p.receipt.Python.Paths, func(dir string) bool { return exists(filepath.Join(dir, "triton", "__init__.py")) })
 }
 
 // simulated labels what ran on a device that is none.

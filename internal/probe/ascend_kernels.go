@@ -130,13 +130,13 @@ func (p *prober) repairable(root, link, to string) bool {
 // compiledWith compares the CANN in version.info with that of the installation.
 func (p *prober) compiledWith() report.Check {
 	const name = "CANN of the kernels"
-	r := p.receipt.Release
+	r, here := p.receipt.Release, p.cannVersion()
 	if r.Compiled == "" {
 		return skipped(Kernels, name, "version.info of the package does not tell which CANN compiled it")
 	}
-	want := "compiled with CANN " + r.CANNVersion + " but for the patch level"
+	want := "compiled with CANN " + here + " but for the patch level"
 	a, errA := version.Parse(version.CANN, r.Compiled)
-	b, errB := version.Parse(version.CANN, r.CANNVersion)
+	b, errB := version.Parse(version.CANN, here)
 	ok := errA == nil && errB == nil && a.Major() == b.Major() && a.Minor() == b.Minor()
 	c := check(Kernels, name, ok, want, "compiled with CANN "+r.Compiled)
 	c.Hint = hintUnless(c, "take the package for this CANN, or install CANN "+r.Compiled)

@@ -24,7 +24,13 @@ var groups = []struct {
 
 // files is level 1: what lies on disk, without starting anything.
 func (p *prober) files(ctx context.Context) ([]report.Check, error) {
-	h, err := install.CheckIn(ctx, p.Root, p.receipt, p.Env)
+	look := func(ctx context.Context, r install.Receipt, env []string) (install.Health, error) {
+		return install.CheckIn(ctx, p.Root, r, env)
+	}
+	if p.Seen && !p.outside() {
+		look = install.CheckSeen
+	}
+	h, err := look(ctx, p.receipt, p.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,9 @@ func (p *prober) importing(ctx context.Context) ([]report.Check, error) {
 	p.facts = &f
 	p.warned(f.Import)
 	if !f.Import.OK {
+		if p.onNPU() {
+			p.fallback()
+		}
 		return []report.Check{p.notImported(f)}, nil
 	}
 	p.quickCheck()

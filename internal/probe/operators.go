@@ -35,6 +35,9 @@ func (p *prober) operator(o operatorFacts) report.Check {
 		c.Hint = "the wheel is of another version: invar build --force"
 		return c
 	}
+	if c, ok := p.takes(o); !ok {
+		return c
+	}
 	var missing []string
 	for key, ok := range o.Keys {
 		if !ok {

@@ -28,6 +28,7 @@ type Options struct {
 	Level    int    // deepest level to run; 0 is all
 	Require  int    // levels that must pass, 1 to Require
 	Full     bool   // the long sweep at level 7
+	Seen     bool   // level 1 does not read files again that look as they did when they were last read
 	Runner   run.Runner
 	Env      []string // of the probed process, as the user has it
 	CANN     string   // another CANN than that of the build; "" is that one
@@ -127,6 +128,7 @@ type prober struct {
 	receipt install.Receipt
 	target  target.Target
 	machine string // architecture of another root
+	cann    string // version of CANN in its environment, "" where there is none
 
 	session   *session            // Python processes, once level 2 was reached
 	measuring *measurement        // their process for levels 6 and 7
@@ -194,7 +196,7 @@ func (p *prober) environ(ctx context.Context) error {
 	}
 	env, err := of()
 	if err == nil {
-		p.Env = env.Apply(p.Env, p.receipt)
+		p.Env, p.cann = env.Apply(p.Env, p.receipt), env.Choice.CANN.Version.String()
 	}
 	return err
 }

@@ -38,7 +38,9 @@ func startConfined(c *exec.Cmd, conf Confine) (Confined, error) {
 		// A new network namespace has no way out, not even to loopback.
 		r.conf.Network = !conf.Network && unix.Unshare(unix.CLONE_NEWNET) == nil
 		var tcp bool
-		r.conf.Files, tcp = landlock(conf)
+		if r.conf.Files, tcp = landlock(conf); !r.conf.Files {
+			r.conf.Files = readOnly(conf)
+		}
 		r.conf.Network = r.conf.Network || tcp
 		r.err = c.Start()
 		done <- r

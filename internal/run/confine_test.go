@@ -3,7 +3,9 @@ package run
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -56,5 +58,53 @@ exit 7`
 	}
 	if err := os.WriteFile(filepath.Join(out, "parent"), nil, 0o600); err != nil {
 		t.Error("this process lost rights:", err)
+	}
+}
+
+// What stands in for Landlock on older kernels: a thread whose mounts are
+// read-only but for the folders. This process and its other threads keep theirs.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	in, out := t.TempDir(), t.TempDir()
+	old := filepath.Join(out, "old")
+	if err := os.WriteFile(old, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("bash", "-c", `echo a >"$1/a" && mkdir "$1/d" || exit 1
+echo x >"$2/b"; rm -f "$2/old"; mkdir "$2/d"; : >/dev/null && exit 7`, "x", in, out)
+	c.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	var text strings.Builder
+	c.Stdout, c.Stderr = &text, &text
+	type result struct {
+		ok  bool
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this function
+		r := result{ok: readOnly(Confine{Write: []string{in}})}
+		r.err = c.Start()
+		done <- r
+	}()
+	r := <-done
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	_ = c.Wait()
+	if err := os.WriteFile(filepath.Join(out, "parent"), nil, 0o600); err != nil {
+		t.Error("this process lost rights:", err)
+	}
+	if !r.ok {
+		t.Skip("this process may not mount")
+	}
+	if c.ProcessState.ExitCode() != 7 || !strings.Contains(text.String(), "Read-only file system") {
+		t.Errorf("ended with %d\n%s", c.ProcessState.ExitCode(), text.String())
+	}
+	if _, err := os.Stat(filepath.Join(in, "d")); err != nil {
+		t.Error(err)
+	}
+	b, _ := os.ReadFile(old)
+	if left, _ := os.ReadDir(out); len(left) != 2 || string(b) != "kept" {
+		t.Errorf("outside: %v, %q", left, b)
 	}
 }

@@ -63,6 +63,11 @@ type Operator struct {
 	// releases from FunctionsSince on.
 	Functions      []string `yaml:"functions" json:"functions,omitempty"`
 	FunctionsSince string   `yaml:"functions_since" json:"functions_since,omitempty"`
+	// Takes are regular expressions over the types of the arguments that callers
+	// pass by position, where the vendor's schema is not ours to state. Overloads
+	// are those that callers name.
+	Takes     []string `yaml:"takes" json:"takes,omitempty"`
+	Overloads []string `yaml:"overloads" json:"overloads,omitempty"`
 }
 
 // A Level is what one probe level checks on this target.

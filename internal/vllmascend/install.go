@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/run"
+	"github.com/invar-ops/invar/internal/store"
 )
 
 // An Install is one source install of vllm-ascend by pip or uv. It runs outside
@@ -28,6 +30,7 @@ type Install struct {
 	Jobs     int
 	Offline  bool
 	Log      string
+	Note     func(string) // told what is taken out of the tree; nil is not told
 }
 
 // A Change is one distribution before and after.
@@ -40,8 +43,26 @@ func (i Install) Run(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	gone, err := i.fresh()
+	for _, g := range gone {
+		if i.Note != nil {
+			i.Note("tree      removed " + g)
+		}
+	}
+	if err != nil {
+		return nil, store.Explain(err, i.Tree.Dir)
+	}
+	scratch, err := os.MkdirTemp("", "invar-vllm-ascend-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	git, err := i.ownGit(scratch)
+	if err != nil {
+		return nil, store.Explain(err, scratch)
+	}
 	before := dists(i.Python)
-	res, err := i.Runner.Run(ctx, run.Cmd{Argv: argv, Dir: i.Tree.Dir, Env: i.env(), Log: i.Log})
+	res, err := i.Runner.Run(ctx, run.Cmd{Argv: argv, Dir: i.Tree.Dir, Env: run.Setenv(i.env(), "GIT_CONFIG_GLOBAL", git), Log: i.Log})
 	changes := diff(before, dists(i.Python))
 	if err != nil {
 		if ctx.Err() != nil {
@@ -70,6 +91,9 @@ func (i Install) argv() ([]string, error) {
 		if i.Offline {
 			argv = append(argv, "--no-index")
 		}
+	case i.asksPip():
+		return nil, report.Problemf(report.Unmet, "%s has no pip, and setup.py of this vllm-ascend asks pip where torch_npu is", i.Python.Exe).
+			WithWant("pip in this Python", "none; setup.py would take the empty answer for the folder /torch_npu").WithHint("%s -m ensurepip", run.Quote(i.Python.Exe))
 	case run.Has("uv", i.Env):
 		argv = []string{"uv", "pip", "install", "--python", i.Python.Exe, "--verbose", "--no-build-isolation"}
 		if i.Offline {
@@ -83,6 +107,13 @@ func (i Install) argv() ([]string, error) {
 		argv = append(argv, "--editable")
 	}
 	return append(argv, i.Tree.Dir), nil
+}
+
+// asksPip reports whether the tree finds torch_npu by pip: without pip it goes
+// on with a path that is none.
+func (i Install) asksPip() bool {
+	b, err := os.ReadFile(filepath.Join(i.Tree.Dir, "setup.py"))
+	return err == nil && strings.Contains(string(b), "pip show torch-npu")
 }
 
 func (i Install) env() []string {

@@ -290,6 +290,94 @@ setup(name="vllm-ascend", version="0.23.0", packages=["vllm_ascend"])
 	}
 }
 
+// TestFresh takes away what would stop or mislead the tree's own scripts, and
+// nothing that belongs to this environment.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	site := t.TempDir()
+	py := python.Python{Exe: filepath.Join(site, "python"), Purelib: site, Paths: []string{site}}
+	for name, tc := range map[string]struct {
+		cache string // {tree}, {python}, {site}
+		gone  string // part of what is said, "" keeps the folder
+	}{
+		"of this environment":  {"CMAKE_CACHEFILE_DIR:INTERNAL={tree}/csrc/build\nPYTHON_EXECUTABLE:FILEPATH={python}\nASCEND_HOME_PATH:PATH=/c\n", ""},
+		"of another Python":    {"PYTHON_EXECUTABLE:FILEPATH=/usr/bin/python3.8\n", "PYTHON_EXECUTABLE=/usr/bin/python3.8"},
+		"of another CANN":      {"ASCEND_HOME_PATH:UNINITIALIZED=/old\n", "ASCEND_HOME_PATH=/old"},
+		"of another torch_npu": {"TORCH_NPU_PATH:UNINITIALIZED=/torch_npu\n", "TORCH_NPU_PATH=/torch_npu"},
+		"of a moved tree":      {"CMAKE_CACHEFILE_DIR:INTERNAL=/elsewhere/csrc/build\n", "another folder"},
+		"of pip's isolation":   {"Torch_DIR:PATH=/tmp/pip-build-env-x/overlay/lib\n", "pip-build-env-x"},
+		"comments":             {"//PYTHON_EXECUTABLE=/x\n# a=b\nPYTHON_EXECUTABLE:FILEPATH=\n", ""},
+	} {
+		if err := os.MkdirAll(filepath.Join(site, "torch_npu-2.9.0.dist-info"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		dir := tree(t, nil)
+		text := strings.NewReplacer("{tree}", dir, "{python}", py.Exe).Replace(tc.cache)
+		write(t, dir, map[string]string{"csrc/build/CMakeCache.txt": text, "csrc/build/cann-ops-transformer-x.run": "", "csrc/build/object.o": ""})
+		i := Install{Python: py, Tree: Tree{Dir: dir}, Env: []string{"ASCEND_HOME_PATH=/c"}}
+		gone, err := i.fresh()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(gone, "\n")
+		if exists(filepath.Join(dir, "csrc/build/cann-ops-transformer-x.run")) || !strings.Contains(all, "cann-ops-transformer-x.run") {
+			t.Errorf("%s: the installer: %s", name, all)
+		}
+		if kept := exists(filepath.Join(dir, "csrc/build/object.o")); kept != (tc.gone == "") || !strings.Contains(all, tc.gone) {
+			t.Errorf("%s: kept %v, said %q", name, kept, all)
+		}
+	}
+}
+
+// A tree whose setup.py asks pip is not given to uv where there is no pip.
+func TestInstallWithoutPip(t *testing.T) {
+	t.Parallel()
+	bin := write(t, t.TempDir(), map[string]string{"uv": "#!/bin/sh\nexit 7\n"})
+	i := Install{Runner: run.System{}, Python: python.Python{Exe: "/p/bin/python"}, Tree: Tree{Dir: tree(t, map[string]string{"setup.py": "c = \"python3 -m pip show torch-npu | grep x\"\n"})}, Env: []string{"PATH=" + bin}}
+	if _, err := i.Run(t.Context()); report.ExitCode(err) != report.Unmet || !strings.Contains(problem(err).Got, "/torch_npu") {
+		t.Errorf("got %v", err)
+	}
+	i.Tree.Dir = tree(t, nil)
+	if argv, err := i.argv(); err != nil || argv[0] != "uv" {
+		t.Errorf("a tree that does not ask: %v, %v", argv, err)
+	}
+}
+
+// TestVendor finds the package of each kind of install, and the vendor in it.
+func TestVendor(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"in site-packages": {"site/vllm_ascend/__init__.py": ""},
+		"by a .pth file":   {"site/x.pth": "import os\n# x\n../tree\n", "tree/vllm_ascend/__init__.py": ""},
+		"editable by pip":  {"site/vllm_ascend-1.dist-info/direct_url.json": `{"dir_info": {"editable": true}, "url": "file://{}/tree"}`, "tree/vllm_ascend/__init__.py": ""},
+		"a tree that was copied": {
+			"site/vllm_ascend-1.dist-info/direct_url.json": `{"dir_info": {}, "url": "file://{}/tree"}`,
+			"tree/vllm_ascend/__init__.py":                 "", "site/vllm_ascend/__init__.py": "",
+		},
+	} {
+		dir := t.TempDir()
+		for f, text := range files {
+			files[f] = strings.ReplaceAll(text, "{}", dir)
+		}
+		write(t, dir, files)
+		got := Package(python.Python{Paths: []string{filepath.Join(dir, "site")}})
+		want := filepath.Join(dir, "tree", "vllm_ascend")
+		if _, ok := files["site/vllm_ascend/__init__.py"]; ok {
+			want = filepath.Join(dir, "site", "vllm_ascend")
+		}
+		if got != want || Vendor(got) != "" {
+			t.Errorf("%s: got %s, %q, want %s", name, got, Vendor(got), want)
+		}
+		write(t, got, map[string]string{ownVendor + "/version.info": ""})
+		if Vendor(got) != filepath.Join(got, ownVendor) {
+			t.Errorf("%s: its vendor is not found", name)
+		}
+	}
+	if Package(python.Python{}) != "" || Vendor("") != "" {
+		t.Error("found where nothing is")
+	}
+}
+
 // problem is err as one, empty when it is none.
 func problem(err error) *report.Problem {
 	if p, ok := errors.AsType[*report.Problem](err); ok {

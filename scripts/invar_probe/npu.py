@@ -34,6 +34,7 @@ def describe(libraries: list[str]) -> dict[str, Any]:
 
         out["torch_npu"] = str(torch_npu.__version__)
         npu: Any = torch.npu  # type: ignore[attr-defined]
+        out["deterministic_level"] = hasattr(npu, "set_deterministic_level")
         if npu.is_available():
             out["count"] = int(npu.device_count())
             out["name"] = str(npu.get_device_name(0))

@@ -1,8 +1,10 @@
 package cann
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +27,8 @@ const (
 	HTMLPage       Variant = "html page"       // what curl without --fail saves
 	ExtraExports   Variant = "extra exports"   // takes over aclnnAdds of CANN
 	FailsToInstall Variant = "fails to install"
-	OtherMachine   Variant = "other machine" // the name is of Arch, the libraries are of another
+	OtherMachine   Variant = "other machine"   // the name is of Arch, the libraries are of another
+	OtherOps       Variant = "other operators" // as vllm-ascend's own package: none of the batch-invariant ones
 )
 
 // A Package says which run package to make. The zero value is the released one
@@ -38,6 +41,7 @@ type Package struct {
 	Vendor  string
 	Variant Variant
 	Patched bool   // Huawei's header: unknown options go to install.sh
+	Bulk    int    // bytes of objects that nothing compresses, for the size of a real package
 	Dir     string // folder to write to; empty is a new one
 }
 
@@ -121,6 +125,9 @@ func (p Package) vendor(t testing.TB, dir string) {
 		machine = map[string]string{"x86_64": "aarch64", "aarch64": "x86_64"}[p.Arch]
 	}
 	install(t, p.library().compiled(t, machine), filepath.Join(dir, "op_api", "lib", "libcust_opapi.so"))
+	if p.Variant == OtherOps {
+		Rename(t, filepath.Join(dir, "op_api", "lib", "libcust_opapi.so"), "BatchInvariant", "SomethingOther")
+	}
 	write(t, filepath.Join(dir, "op_api", "include", "aclnnop", "aclnn_mm_batch_invariant.h"),
 		"#pragma once\n#include \"aclnn/acl_meta.h\"\naclnnStatus aclnnMmBatchInvariantGetWorkspaceSize(const aclTensor *, const aclTensor *, aclTensor *, uint64_t *, aclOpExecutor **);\n", 0o644)
 	install(t, library{name: "libcust_opsproto_rt2.0.so"}.compiled(t, machine), filepath.Join(dir, "op_proto", "lib", "linux", p.Arch, "libcust_opsproto_rt2.0.so"))
@@ -136,7 +143,20 @@ func (p Package) vendor(t testing.TB, dir string) {
 		p.kernel(t, filepath.Join(tbe, "kernel"), soc, op, folder)
 		write(t, filepath.Join(tbe, p.Vendor+"_impl", "dynamic", folder+".py"), "# generated: "+op+"\n", 0o644)
 	}
+	p.bulk(t, filepath.Join(tbe, "kernel", soc, "bulk"))
 	write(t, filepath.Join(dir, "version.info"), "custom_opp_compiler_version="+p.CANN+"\n", 0o644)
+}
+
+// bulk writes objects of 2 MB each, as the kernels of a release are many.
+func (p Package) bulk(t testing.TB, dir string) {
+	t.Helper()
+	const each = 2 << 20
+	random := rand.NewChaCha8([32]byte{})
+	for n := 0; n*each < p.Bulk; n++ {
+		b := make([]byte, min(each, p.Bulk-n*each))
+		_, _ = random.Read(b)
+		write(t, filepath.Join(dir, fmt.Sprintf("bulk_%d.o", n)), kernelObject("bulk")+string(b), 0o644)
+	}
 }
 
 // kernel writes the object of one operator and what names it. Version 1.0.0 for
@@ -166,6 +186,22 @@ func kernelObject(op string) string {
 	binary.LittleEndian.PutUint16(b[52:], 64)
 	binary.LittleEndian.PutUint16(b[58:], 64)
 	return string(b) + op + "\x00"
+}
+
+// Rename gives symbols of a library another name of the same length: whoever
+// looks for the old one does not find it, as in a library that has it not.
+func Rename(t testing.TB, lib, symbol, to string) {
+	t.Helper()
+	b, err := os.ReadFile(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(symbol) != len(to) || !bytes.Contains(b, []byte(symbol)) {
+		t.Fatalf("%s: %q cannot become %q", lib, symbol, to)
+	}
+	if err := os.WriteFile(lib, bytes.ReplaceAll(b, []byte(symbol), []byte(to)), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (p Package) library() library {

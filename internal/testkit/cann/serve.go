@@ -2,6 +2,7 @@ package cann
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -130,7 +131,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string, b [
 	case fault == ToPlainHTTP:
 		http.Redirect(w, r, "http://"+r.Host+r.URL.Path, http.StatusFound)
 	case fault == Slow:
-		s.slow(w, b)
+		s.slow(w, r, b)
 	case fault == Stalls:
 		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
 		w.WriteHeader(http.StatusOK)
@@ -154,8 +155,19 @@ func drop(w http.ResponseWriter, b []byte) {
 	panic(http.ErrAbortHandler)
 }
 
-func (s *Server) slow(w http.ResponseWriter, b []byte) {
+// slow sends b, or the rest of it that a client asks for which has the rest of
+// the same content, at the rate of the server.
+func (s *Server) slow(w http.ResponseWriter, r *http.Request, b []byte) {
 	const tick = 50 * time.Millisecond
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256(b))[:16])
+	w.Header().Set("ETag", tag)
+	var from int
+	if n, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); n == 1 && err == nil && from < len(b) && r.Header.Get("If-Range") == tag {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(b)-1, len(b)))
+		b = b[from:]
+		w.Header().Set("Content-Length", fmt.Sprint(len(b)))
+		w.WriteHeader(http.StatusPartialContent)
+	}
 	w.Header().Set("Content-Length", fmt.Sprint(len(b)))
 	step := max(1, s.Rate/int(time.Second/tick))
 	for len(b) > 0 {
