@@ -164,13 +164,19 @@ func (p *prober) vllmVendor() string { return vllmascend.Vendor(p.facts.NPU.VLLM
 // contrary notes variables that work against determinism. Base images of CANN
 // set some of them.
 func (p *prober) contrary() {
-	for _, v := range []struct{ name, bad, text string }{
-		{"LCCL_DETERMINISTIC", "0", "vllm-ascend sets it to 1 in batch-invariant mode; other programs do not"},
-		{"ATB_MATMUL_SHUFFLE_K_ENABLE", "1", "products of ATB shuffle their reduction; vllm-ascend leaves it as it is: export ATB_MATMUL_SHUFFLE_K_ENABLE=0"},
-		{"HCCL_DETERMINISTIC", "false", "vllm-ascend sets it to strict in batch-invariant mode; other programs do not"},
+	off, on := []string{"0", "false", "off"}, []string{"1", "true", "on"}
+	for _, v := range []struct {
+		name string
+		bad  []string
+		text string
+	}{
+		{"LCCL_DETERMINISTIC", off, "vllm-ascend sets it to 1 in batch-invariant mode; other programs do not"},
+		{"ATB_MATMUL_SHUFFLE_K_ENABLE", on, "products of ATB shuffle their reduction; vllm-ascend leaves it as it is: export ATB_MATMUL_SHUFFLE_K_ENABLE=0"},
+		{"HCCL_DETERMINISTIC", off, "vllm-ascend sets it to strict in batch-invariant mode; other programs do not"},
 	} {
-		if run.Getenv(p.Env, v.name) == v.bad {
-			p.extra = append(p.extra, Observation{"environment", v.name + "=" + v.bad + ": " + v.text})
+		value := run.Getenv(p.Env, v.name)
+		if slices.Contains(v.bad, strings.ToLower(strings.TrimSpace(value))) {
+			p.extra = append(p.extra, Observation{"environment", v.name + "=" + value + ": " + v.text})
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,6 +36,61 @@ func TestConsistency(t *testing.T) {
 		}
 		if strings.Contains(text, "could serve") && !strings.Contains(text, "a part of the operators") {
 			t.Errorf("its limits are not said: %s", text)
+		}
+	}
+}
+
+// TestContrary finds what base images set against determinism, and is silent
+// about what serves it.
+func TestContrary(t *testing.T) {
+	t.Parallel()
+	for env, want := range map[string]string{
+		"LCCL_DETERMINISTIC=0":          "vllm-ascend sets it to 1",
+		"ATB_MATMUL_SHUFFLE_K_ENABLE=1": "shuffle their reduction",
+		"HCCL_DETERMINISTIC=False":      "strict",
+		"HCCL_DETERMINISTIC=0":          "strict",
+		"LCCL_DETERMINISTIC=1":          "",
+		"ATB_MATMUL_SHUFFLE_K_ENABLE=0": "",
+		"HCCL_DETERMINISTIC=strict":     "",
+		"HCCL_DETERMINISTIC=true":       "",
+		"HCCL_DETERMINISTIC=":           "",
+	} {
+		p := &prober{Options: Options{Env: []string{env}}}
+		p.contrary()
+		text := ""
+		for _, o := range p.extra {
+			text += o.Name + " " + o.Text
+		}
+		if (text == "") != (want == "") || !strings.Contains(text, want) || want != "" && !strings.Contains(text, env) {
+			t.Errorf("%s: %q", env, text)
+		}
+	}
+}
+
+// TestFallback says what vllm-ascend takes where the import fails.
+func TestFallback(t *testing.T) {
+	t.Parallel()
+	with, without := t.TempDir(), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(with, "triton"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(with, "triton", "__init__.py"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		site  string
+		facts *facts
+		says  string
+	}{
+		{with, nil, "attention is not covered"},
+		{without, nil, "without batch invariance"},
+		{without, &facts{NPU: &npuFacts{Triton: true}}, "attention is not covered"},
+		{with, &facts{NPU: &npuFacts{}}, "without batch invariance"},
+	} {
+		p := &prober{facts: c.facts, receipt: install.Receipt{Python: install.Env{Paths: []string{c.site}}}}
+		p.fallback()
+		if len(p.extra) != 1 || !strings.Contains(p.extra[0].Text, c.says) {
+			t.Errorf("%+v: %+v", c, p.extra)
 		}
 	}
 }
