@@ -112,6 +112,15 @@ func TestGetKeepsByDigestAndAsksOnce(t *testing.T) {
 	if err != nil || !again.Cached || asked.Load() != 1 {
 		t.Fatalf("second time: %+v, %v, asked %d times", again, err, asked.Load())
 	}
+	if again.From != url+"/x.run" {
+		t.Errorf("out of the cache it comes from %q, want %s", again.From, url+"/x.run")
+	}
+	if err := os.RemoveAll(filepath.Join(o.Cache, "from")); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ = Get(t.Context(), item, o); again.From != FromCache {
+		t.Errorf("without a note it comes from %q, want %s", again.From, FromCache)
+	}
 	// A damaged object is not believed, and a cache that has it not fails offline.
 	if err := os.WriteFile(f.Path, b[1:], 0o600); err != nil {
 		t.Fatal(err)
@@ -122,6 +131,17 @@ func TestGetKeepsByDigestAndAsksOnce(t *testing.T) {
 	o.Offline = false
 	if _, err := Get(t.Context(), item, o); err != nil || asked.Load() != 2 {
 		t.Errorf("a damaged object: %v, asked %d times", err, asked.Load())
+	}
+}
+
+// Passwords in addresses go to the server and nowhere else.
+func TestGetKeepsPasswordsToItself(t *testing.T) {
+	t.Parallel()
+	b, sum := payload(1000)
+	url, o := serve(t, content(b))
+	f, err := Get(t.Context(), Item{Name: "x", URLs: []string{strings.Replace(url, "https://", "https://me:secret@", 1) + "/x"}, Pins: pins(sum)}, o)
+	if err != nil || strings.Contains(f.From, "secret") || !strings.Contains(f.From, "/x") {
+		t.Errorf("got %+v, %v", f, err)
 	}
 }
 

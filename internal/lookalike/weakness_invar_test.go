@@ -80,6 +80,20 @@ func TestInvar02And09ContentIsPinned(t *testing.T) {
 	other.nothing()
 }
 
+// TestInvar09 refuses with the address that served, which is not the public one.
+func TestInvar09TheAddressThatServedIsNamed(t *testing.T) {
+	t.Parallel()
+	m := newMirror(t, cann.Package{}, nil)
+	sum := strings.TrimPrefix(m.digests[3], "sha256:")
+	put(t, filepath.Join(m.home, "invar.lock"), "schema: 1\nfiles:\n  - {name: batch_invariant-torch_ops_extension-2.0.0.zip, sha256: "+sum+", size: 0, from: x}\n")
+	text := m.build(report.Unmet, "--ca-file", m.server.CA)
+	wants(t, text, 0, 0, "nobody has accepted the content of cann-ops-batch_invariant-910b-2.0.0", "from "+m.server.URL+"/cann-ops-batch_invariant-910b-2.0.0")
+	if strings.Contains(text, host) {
+		t.Errorf("the public address is named, and the mirror served:\n%s", text)
+	}
+	m.nothing()
+}
+
 func TestInvar03ErrorPageIsNamed(t *testing.T) {
 	t.Parallel()
 	m := newMirror(t, cann.Package{}, map[string]cann.Fault{"run": cann.ErrorPage})
