@@ -148,14 +148,14 @@ func (c Known) WheelsOf(torch string) []TorchWheel {
 }
 
 // CompilerHint is how a compiler for CUDA minor ("13.2") is had.
-func (c Known) CompilerHint(minor, install string) string {
+func (c Known) CompilerHint(minor string) string {
 	got, err := version.Parse(version.CUDA, minor)
 	if err != nil {
 		return ""
 	}
 	for _, w := range c.Compiler {
 		if !version.Less(got, version.MustParse(version.CUDA, w.From)) {
-			return strings.NewReplacer("{minor}", got.Base(2), "{dash}", strings.ReplaceAll(got.Base(2), ".", "-"), "{install}", install).Replace(w.Command)
+			return strings.NewReplacer("{minor}", got.Base(2), "{dash}", strings.ReplaceAll(got.Base(2), ".", "-")).Replace(w.Command)
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -85,12 +86,25 @@ func TestCompilerFromWheels(t *testing.T) {
 	base := with(debian(), python311(), gcc("12"), torch("2.15.0+cu132", "13.2"), parts)
 	r := examine(t, "cuda", base)
 	expect(t, r, "nvcc", report.Fail, "nvidia-cuda-nvcc==13.2.*")
-	expect(t, r, "cudart-link", Warn, "ln -s libcudart.so.13 /usr/local/lib/python3.11/dist-packages/nvidia/cu13/lib/libcudart.so")
+	expect(t, r, "cudart-link", Warn, "dist-packages/nvidia/cu13/lib/libcudart.so.13", "makes a folder of links")
 	r = examine(t, "cuda", with(base, map[string]string{cu13 + "bin/nvcc": "+x"}))
 	expect(t, r, "nvcc-parts", report.Fail, "nvvm/bin/cicc", "crt/host_config.h")
 	r = examine(t, "cuda", with(base, map[string]string{cu13 + "bin/nvcc": "+x", cu13 + "nvvm/bin/cicc": "+x", cu13 + "include/crt/host_config.h": ""}))
 	expect(t, r, "nvcc-parts", report.Pass)
 	expect(t, r, "nvcc-torch", report.Pass)
+	// No hint writes into the user's Python.
+	for _, f := range examine(t, "cuda", base).Findings {
+		if strings.Contains(f.Hint, "nvidia-cuda-nvcc") && (strings.Contains(f.Hint, "pip install") || !strings.Contains(f.Hint, "invar build cuda --install-toolkit")) {
+			t.Errorf("%s: %s", f.ID, f.Hint)
+		}
+	}
+	own := "opt/invar/cuda/13.2/lib/python3.11/site-packages/nvidia/cu13/"
+	r = examine(t, "cuda", with(base, map[string]string{
+		own + "bin/nvcc": "+x", own + "nvvm/bin/cicc": "+x", own + "include/crt/host_config.h": "", own + "include/cuda_runtime.h": "",
+		own + "include/cuda_runtime_api.h": "#define CUDART_VERSION  13020\n",
+	}))
+	expect(t, r, "nvcc", report.Pass, "13.2 at /opt/invar/cuda/13.2/", "invar's own")
+	expect(t, r, "nvcc-parts", report.Pass)
 }
 
 func TestDriverAgainstCUDA(t *testing.T) {

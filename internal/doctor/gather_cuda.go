@@ -11,9 +11,13 @@ import (
 	"github.com/invar-ops/invar/internal/version"
 )
 
+// Where toolkits come from that a package index gave: the chosen Python, and
+// the folders that invar itself makes of wheels.
+const fromWheels, fromInvar = "wheels", "invar's own"
+
 // cuda lists the toolkits in the order in which torch would take them: the
 // variables, nvcc on PATH, /usr/local/cuda; then what else lies there, and
-// the parts that wheels bring into site-packages.
+// the parts that wheels bring into site-packages, and invar's own.
 func (g *gatherer) cuda(f *Facts) {
 	seen := map[string]bool{}
 	add := func(home, from string) {
@@ -39,8 +43,11 @@ func (g *gatherer) cuda(f *Facts) {
 	}
 	for _, dir := range f.Python.Paths {
 		for _, p := range g.root.Glob(dir + "/nvidia/cu[0-9]*") {
-			add(p, "wheels")
+			add(p, fromWheels)
 		}
+	}
+	for _, p := range g.root.Glob(g.home() + "/cuda/*/lib/python3*/site-packages/nvidia/cu[0-9]*") {
+		add(p, fromInvar)
 	}
 	g.nvidia(f)
 }
@@ -180,13 +187,21 @@ func (g *gatherer) nvidia(f *Facts) {
 	f.NVIDIA.Operators = g.operatorsCUDA()
 }
 
+// home is the folder of invar below the root.
+func (g *gatherer) home() string {
+	if p := g.homeOf(); g.root.Live() && g.o.Prefix != "" {
+		return p
+	}
+	return orText(g.o.Prefix, "/opt/invar")
+}
+
 var cudaPackage = regexp.MustCompile(`^invar-ops-cuda(\d+\.\d+)-`)
 
 // operatorsCUDA is the newest CUDA among the operators that are current in some
 // Python, by the names of their run packages.
 func (g *gatherer) operatorsCUDA() string {
 	newest := ""
-	for _, p := range g.root.Glob(orText(g.o.Prefix, "/opt/invar") + "/env/*/current/receipt.json") {
+	for _, p := range g.root.Glob(g.home() + "/env/*/current/receipt.json") {
 		b, err := g.root.ReadFile(p)
 		if err != nil {
 			continue

@@ -33,7 +33,7 @@ func (j *judge) wantedCUDA() string {
 }
 
 func (j *judge) compilerHint() string {
-	return j.d.CUDA.CompilerHint(j.wantedCUDA(), j.f.Python.installer())
+	return j.d.CUDA.CompilerHint(j.wantedCUDA())
 }
 
 func judgeNVCC(j *judge, n Need) Finding {
@@ -46,7 +46,7 @@ func judgeNVCC(j *judge, n Need) Finding {
 	if !ok {
 		got := "none"
 		for _, k := range j.f.Toolkits {
-			if k.From != "wheels" {
+			if k.From != fromWheels {
 				got = "no nvcc in " + k.Home + " (" + k.From + ")"
 				break
 			}
@@ -89,8 +89,11 @@ func judgeCudart(j *judge, n Need) Finding {
 	}
 	for _, t := range j.f.Toolkits {
 		if t.Soname != "" {
-			link := strings.TrimRight(t.Soname, "0123456789.")
-			return f.unmet(n.Level, "only "+t.Soname, "ln -s "+base(t.Soname)+" "+link)
+			link := "ln -s " + base(t.Soname) + " " + strings.TrimRight(t.Soname, "0123456789.")
+			if t.From == fromWheels { // a user's Python is no place to write into
+				link = "invar needs none; for other builds: invar build cuda makes a folder of links with one, outside of this Python, and prints it as a CUDA_HOME"
+			}
+			return f.unmet(n.Level, "only "+t.Soname, link)
 		}
 	}
 	return f.unmet(n.Level, "no libcudart at all", j.compilerHint())
@@ -205,8 +208,8 @@ func (j *judge) torchAgainst(t Toolkit) []Finding {
 	case err1 != nil || err2 != nil:
 		return []Finding{f.unclear(f.Got)}
 	case a.Major() != b.Major():
-		return []Finding{f.unmet("fail", f.Got, "export CUDA_HOME to a toolkit "+cuda+": "+j.compilerHint())}
-	case a.Minor() != b.Minor() && t.From == "wheels":
+		return []Finding{f.unmet("fail", f.Got, "take a toolkit of CUDA "+cuda+": "+j.compilerHint())}
+	case a.Minor() != b.Minor() && t.From == fromWheels:
 		return []Finding{f.unmet("fail", f.Got, "nvcc and headers from wheels must be of one minor: "+j.compilerHint())}
 	case a.Minor() != b.Minor():
 		return []Finding{f.unmet("warn", f.Got, "works within one major; for the same minor: "+j.compilerHint())}
