@@ -45,7 +45,7 @@ func TestRealServer(t *testing.T) {
 	// prefills (vLLM 0.32), so all prompts have to fit into one step.
 	serve := place.ServeLine("small-bfloat16") + " --max-num-batched-tokens 16384"
 	logs := t.TempDir()
-	const requests = 16
+	const requests = 8
 	res, err := Server(t.Context(), Options{
 		Launch: "INVAR_BATCH_INVARIANT=1 " + serve, ControlLaunch: serve, Lifetimes: 1,
 		Workloads: []string{"lengths", "pr-45683", "decode-prefill", "first-request"}, Count: requests, Concurrency: 64,
