@@ -165,6 +165,9 @@ func (v *verification) routing(all []launch.Routing, control bool) {
 	for _, r := range all {
 		v.facts.Routing = append(v.facts.Routing, r.Text())
 	}
+	if len(all) > 0 { // none at all is refused at the start, where they were asked for
+		v.facts.Unrouted = max(v.facts.Unrouted, len(v.facts.Server.Ranks)-len(all))
+	}
 }
 
 func (v *verification) with(ctx context.Context, url string, f func(*connection) error) error {

@@ -20,6 +20,7 @@ type Facts struct {
 	RankURLs  int
 	Strict    bool
 	Routing   []string // what the workers say of their operators
+	Unrouted  int      // engines of a server with invar's operators whose workers say nothing
 	Plain     bool     // the control was started here and its workers say nothing of the kind
 	Fresh     bool     // servers were started for this: their first requests are known
 	// LogPreemptions are those that the server's log tells of; newer servers tell none.

@@ -56,6 +56,9 @@ func (f Facts) reasons(res *Result) []Reason {
 	if f.LogPreemptions > 0 {
 		out = append(out, Reason{ID: "preempted", Text: fmt.Sprintf("the server's log tells of %d preempted requests: recomputed tokens take another path than decoded ones", f.LogPreemptions), Hint: "lower --max-num-seqs or --max-model-len, or raise the KV memory of the server"})
 	}
+	if f.Unrouted > 0 {
+		out = append(out, Reason{ID: "routing", Text: fmt.Sprintf("%d of %d engines have no worker that says it runs invar's operators", f.Unrouted, len(f.Server.Ranks)), Hint: "see the server's log: every worker writes one line, \"batch-invariant operators active\""})
+	}
 	if c := res.Control; c != nil && c.Status != report.Pass {
 		out = append(out, Reason{ID: "control", Text: fmt.Sprintf("the control %s does not vary either (%d pairs): the workloads could not have shown a defect", c.Server, c.Pairs), Hint: "give a control that varies: the same server without batch invariance"})
 	}
