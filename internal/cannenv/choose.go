@@ -29,6 +29,19 @@ type Choice struct {
 	Digest string       `json:"digest"`            // of the scripts and version files
 	Others []string     `json:"others,omitempty"`  // trees that were not taken
 	Opp    string       `json:"opp_dir,omitempty"` // opp of the tree
+
+	parts   []string // that Digest is of
+	devlibs []string // that the tree has
+}
+
+// SameScripts reports whether digest was taken of the same scripts and version
+// files, be it with a driver there or without.
+func (c Choice) SameScripts(digest string) bool {
+	return slices.ContainsFunc(append([]string{""}, c.devlibs...), func(devlib string) bool { return digestOf(c.parts, devlib) == digest })
+}
+
+func digestOf(parts []string, devlib string) string {
+	return store.DigestBytes([]byte(strings.Join(append(slices.Clone(parts), devlib), "\n")))
 }
 
 // Found reports whether there is a CANN.
@@ -121,21 +134,21 @@ func (c *Choice) complete(r rootfs.Root, env []string) {
 			c.ATB = p
 		}
 	}
-	if c.Driver = driver(r, env); c.Driver == "" {
-		for _, p := range append(r.Glob(dir+"/*-linux/devlib"), dir+"/devlib") {
-			if c.Devlib == "" && r.IsFile(p+"/"+hal) {
-				c.Devlib = p
-			}
+	for _, p := range append(r.Glob(dir+"/*-linux/devlib"), dir+"/devlib") {
+		if r.IsFile(p + "/" + hal) {
+			c.devlibs = append(c.devlibs, p)
 		}
 	}
-	var parts []string
+	if c.Driver = driver(r, env); c.Driver == "" && len(c.devlibs) > 0 {
+		c.Devlib = c.devlibs[0]
+	}
 	for _, p := range []string{c.SetEnv, c.ATB, c.CANN.Source} {
 		b, err := r.ReadFile(p)
 		if err == nil {
-			parts = append(parts, fmt.Sprintf("%s %d %s", p, len(b), b))
+			c.parts = append(c.parts, fmt.Sprintf("%s %d %s", p, len(b), b))
 		}
 	}
-	c.Digest = store.DigestBytes([]byte(strings.Join(append(parts, c.Devlib), "\n")))
+	c.Digest = digestOf(c.parts, c.Devlib)
 }
 
 // hal is the library by which the driver is reached; devlib has one that only links.

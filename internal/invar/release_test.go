@@ -142,6 +142,7 @@ func TestReleaseChain(t *testing.T) {
 				t.Errorf("set_env.bash does not name its final place: %s, %v", b, err)
 			}
 			r.usable(t, rec)
+			r.outside(t, rec)
 			r.unchanged(t, o, rec)
 			p, err := install.Open(r.Prefix)
 			if err != nil {

@@ -62,7 +62,7 @@ func (p *prober) filesOutside(ctx context.Context) ([]report.Check, error) {
 func (p *prober) interpreter() report.Check {
 	exe := p.receipt.Python.Exe
 	want := exe + ", a program for " + p.arch()
-	f, err := p.readELF(exe)
+	f, err := p.readELF(p.Root.Real(exe)) // $ORIGIN of a program is where its links lead
 	switch {
 	case err == nil:
 		var lost []string

@@ -67,7 +67,7 @@ func In(root rootfs.Root, r install.Receipt, cann string, env []string) (Environ
 	if err != nil {
 		return Environment{}, err
 	}
-	if c.Digest != r.Release.Digest {
+	if !c.SameScripts(r.Release.Digest) {
 		return Environment{}, report.Problemf(report.Inconclusive, "what CANN's scripts set is not known: they are others than when this was installed").
 			WithWant(r.Release.Digest, c.Digest+" of "+c.SetEnv).
 			WithHint("they are started only inside this root: run invar probe there")
