@@ -24,6 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -385,6 +387,96 @@ func text(err error) string {
 		return "no error"
 	}
 	return err.Error()
+}
+
+// TestOldDocker is what docker save wrote before it knew OCI: a folder for each
+// layer, and a link where a layer is that of another image.
+func TestOldDocker(t *testing.T) {
+	t.Parallel()
+	one, two := tarOf(t, item{"etc/a", "1"}), tarOf(t, item{"etc/b", "2"})
+	var ids []string
+	for _, b := range [][]byte{one, two, one} {
+		h, _, err := v1.SHA256(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, h.String())
+	}
+	config, err := json.Marshal(map[string]any{"os": "linux", "architecture": "amd64", "rootfs": map[string]any{"type": "layers", "diff_ids": ids}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "old.tar")
+	if err := os.WriteFile(file, tarOf(
+		t,
+		item{"1/", ""},
+		item{"1/layer.tar", string(one)},
+		item{"2/layer.tar", string(two)},
+		item{"3/layer.tar", "-> ../1/layer.tar"},
+		item{"config.json", string(config)},
+		item{"manifest.json", `[{"Config":"config.json","RepoTags":["x:1"],"Layers":["1/layer.tar","2/layer.tar","3/layer.tar"]}]`},
+	), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	img, err := Open(t.Context(), Options{Ref: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer img.Close()
+	dir := t.TempDir()
+	if err := img.Unpack(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{"etc/a", "etc/b"} {
+		if _, err := os.Stat(filepath.Join(dir, p)); err != nil {
+			t.Error(err)
+		}
+	}
+	if img.Kind != "docker archive" || img.Digest != "" || len(img.Layers) != 3 || img.Platform != "linux/amd64" {
+		t.Errorf("%+v", img)
+	}
+}
+
+// TestCompression undoes what layers are compressed with, whatever the media type says.
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	plain := tarOf(t, item{"etc/a", "1"})
+	var zst, gz bytes.Buffer
+	z, err := zstd.NewWriter(&zst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gzip.NewWriter(&gz)
+	for _, w := range []io.WriteCloser{z, g} {
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	diffID, _, err := v1.SHA256(bytes.NewReader(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{"none": plain, "zstd": zst.Bytes(), "gzip": gz.Bytes()} {
+		digest, _, err := v1.SHA256(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := layer{digest: digest, diffID: diffID, open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }}
+		var names []string
+		if err := l.each(t.Context(), report.Discard.Start("", "", 0), func(h *tar.Header, _ io.Reader) error {
+			names = append(names, h.Name)
+			return nil
+		}); err != nil || len(names) != 1 {
+			t.Errorf("%s: %v, %v", name, names, err)
+		}
+		l.diffID.Hex = strings.Repeat("0", 64)
+		if err := l.each(t.Context(), report.Discard.Start("", "", 0), func(*tar.Header, io.Reader) error { return nil }); err == nil {
+			t.Errorf("%s: another content was taken", name)
+		}
+	}
 }
 
 // TestFull has a disk that is too small, from the start and in the middle.

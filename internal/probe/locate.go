@@ -32,6 +32,10 @@ func (p *prober) locate(ctx context.Context) (install.Receipt, error) {
 		return install.Receipt{}, err
 	}
 	r, err := prefix.Current(id)
+	if err == nil && p.outside() && p.Root.Real(r.Prefix) != p.Root.Real(o.Prefix) {
+		return r, report.Problemf(report.CheckFailed, "the prefix was moved: Python looks for the operators where they were built").
+			WithWant(r.Prefix, o.Prefix).WithHint("copy it to the path where it was built: COPY --from=BUILD %s %s, and %s", r.Prefix, r.Prefix, r.Hook.Path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nothing(prefix, o.Target, err)
 	}

@@ -391,6 +391,9 @@ func TestFindPrefix(t *testing.T) {
 	if _, err = probeRoot(t, dir, Options{Python: "/usr/bin/python3.12", Prefix: "/home/me/.local/share/invar"}); report.ExitCode(err) != report.CheckFailed || !strings.Contains(err.Error(), "nothing is installed for /usr/bin/python3.12") {
 		t.Errorf("another Python: %v", err)
 	}
+	if _, err = probeRoot(t, dir, Options{Prefix: "/srv/invar"}); report.ExitCode(err) != report.CheckFailed || !strings.Contains(err.Error(), "the prefix was moved") {
+		t.Errorf("a copy elsewhere: %v", err)
+	}
 	for _, d := range []string{"home", "srv"} {
 		if err := os.RemoveAll(filepath.Join(dir, d)); err != nil {
 			t.Fatal(err)
