@@ -25,6 +25,18 @@ func needGPU(t *testing.T) string {
 	return strings.ReplaceAll(strings.TrimSpace(first), ".", "")
 }
 
+// TestDriverIsCPlusPlusForAGPU, too: what is compiled where a GPU is must not be
+// found wrong only there.
+func TestDriverIsCPlusPlusForAGPU(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("short: reads CUDA's headers")
+	}
+	needCompiler(t)
+	mustRun(t, "g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", filepath.Join(kernelsDir, "include"), "-I", kernelsDir,
+		"-isystem", filepath.Join(toolkit(t), "include"), filepath.Join(conformanceDir, "driver.cpp"))
+}
+
 // gpuDriver builds the library for the first GPU of this machine and the driver on it.
 func gpuDriver(t *testing.T) string {
 	t.Helper()

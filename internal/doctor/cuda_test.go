@@ -60,6 +60,7 @@ func TestArchList(t *testing.T) {
 	base := with(debian(), python311(), gcc("12"), toolkit128(), torch("2.11.0+cu128", "12.8"))
 	expect(t, examine(t, "cuda", base, env("TORCH_CUDA_ARCH_LIST=9.0;12.1+PTX Hopper")), "nvcc-arch", report.Fail, "compute_121", "12.9")
 	absent(t, examine(t, "cuda", base, env("TORCH_CUDA_ARCH_LIST=8.0 9.0a 12.0+PTX")), "nvcc-arch")
+	expect(t, examine(t, "cuda", base, env("TORCH_CUDA_ARCH_LIST=nine,sm_103 Hopper")), "nvcc-arch", report.Fail, "compute_103", "12.9")
 }
 
 func TestHostCompilerOfNVCC(t *testing.T) {

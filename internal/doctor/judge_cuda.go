@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/invar-ops/invar/internal/cuda"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/version"
 )
@@ -271,16 +272,18 @@ func (j *judge) chips() []int {
 	return out
 }
 
-var archRE = regexp.MustCompile(`^(\d+)\.(\d)[af]?(?:\+PTX)?$`)
-
 // listed are the architectures in TORCH_CUDA_ARCH_LIST, which names what is
-// built whatever GPU is here. Names such as Hopper are left to torch.
+// built where no GPU is. Words that mean nothing are left to the plan.
 func (j *judge) listed() []int {
 	var out []int
-	split := func(r rune) bool { return r == ';' || r == ' ' }
-	for _, s := range strings.FieldsFunc(j.f.Env("TORCH_CUDA_ARCH_LIST"), split) {
-		if m := archRE.FindStringSubmatch(s); m != nil {
-			out = append(out, atoi(m[1])*10+atoi(m[2]))
+	split := func(r rune) bool { return strings.ContainsRune("; ,", r) }
+	for _, word := range strings.FieldsFunc(j.f.Env("TORCH_CUDA_ARCH_LIST"), split) {
+		arches, err := cuda.ParseList(word)
+		if err != nil {
+			continue
+		}
+		for _, a := range arches {
+			out = append(out, a.CC)
 		}
 	}
 	return out
