@@ -5,19 +5,31 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/invar-ops/invar/internal/report"
 )
 
 // TestOutside runs probe --root and --image on a root with a small installation
@@ -38,6 +50,73 @@ func TestOutside(t *testing.T) {
 			return os.Mkdir(e.WorkDir+"/tmp", 0o755)
 		},
 	})
+}
+
+// TestOutsideInterrupted ends a probe in the middle of a layer that a registry
+// does not finish: nothing stays, and the exit code says which signal it was.
+func TestOutsideInterrupted(t *testing.T) {
+	t.Parallel()
+	img, err := random.Image(1<<20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = f.DeepCopy()
+	f.OS, f.Architecture = "linux", runtime.GOARCH
+	if img, err = mutate.ConfigFile(img, f); err != nil {
+		t.Fatal(err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	reached := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.Contains(r.URL.Path, m.Layers[0].Digest.String()) {
+			store.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Length", strconv.FormatInt(m.Layers[0].Size, 10))
+		_, _ = w.Write([]byte{0x1f, 0x8b})
+		w.(http.Flusher).Flush()
+		close(reached)
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	ref, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/slow:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	cmd := exec.Command("invar", "probe", "--image", ref.String())
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "NO_COLOR=1")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-reached:
+	case <-time.After(30 * time.Second):
+		t.Error("the layer was not asked for")
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != report.Interrupted {
+		t.Errorf("exit code %d, want %d\n%s", got, report.Interrupted, out.String())
+	}
+	if left, _ := os.ReadDir(tmp); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 // relocate makes what was installed below DIR name its paths as they are inside

@@ -157,8 +157,11 @@ func (i *Image) configure(m *v1.Manifest, config []byte) error {
 	if err != nil {
 		return notImage(i.Ref, "a configuration that is none: "+err.Error())
 	}
-	if len(c.RootFS.DiffIDs) != len(m.Layers) || c.Architecture == "" && c.OS == "" {
-		return notImage(i.Ref, fmt.Sprintf("an artifact of type %s with %d layers, %d of them file systems", m.Config.MediaType, len(m.Layers), len(c.RootFS.DiffIDs)))
+	if c.Platform() == nil {
+		return notImage(i.Ref, artifact(m))
+	}
+	if len(c.RootFS.DiffIDs) != len(m.Layers) {
+		return notImage(i.Ref, fmt.Sprintf("%d layers, and %d in its configuration", len(m.Layers), len(c.RootFS.DiffIDs)))
 	}
 	i.Config, i.ID = c, m.Config.Digest.String()
 	i.Platform = c.Platform().String()

@@ -97,9 +97,17 @@ func (i *Image) platformOf(ctx context.Context, c content, d v1.Descriptor) (v1.
 	}
 	f, err := v1.ParseConfigFile(bytes.NewReader(config))
 	if err != nil || f.Platform() == nil {
-		return v1.Platform{}, notImage(i.Ref, "an artifact of type "+string(m.Config.MediaType))
+		return v1.Platform{}, notImage(i.Ref, artifact(m))
 	}
 	return *f.Platform(), nil
+}
+
+// artifact says what has a manifest and is no image.
+func artifact(m *v1.Manifest) string {
+	if m.Config.MediaType.IsConfig() {
+		return "a configuration that names no operating system and no architecture"
+	}
+	return "an artifact of type " + string(m.Config.MediaType)
 }
 
 // documents reads manifest and configuration of an image.

@@ -72,6 +72,10 @@ func (p *prober) findPrefix(ctx context.Context) (string, error) {
 		return "", report.Usagef("several prefixes hold operators: %s", strings.Join(s.prefixes, ", ")).
 			WithHint("name one with --prefix DIR, as it is called inside the root")
 	}
+	if len(s.closed) > 0 { // they may lie there
+		return "", report.Problemf(report.Inconclusive, "no operators of invar were found in this root, and not all of it may be read").
+			WithWant("a receipt below /opt/invar/env, or in another prefix", s.traces()).WithHint("look as a user who may read it")
+	}
 	return "", report.Problemf(report.CheckFailed, "no operators of invar are installed in this root").
 		WithWant("a receipt below /opt/invar/env, or in another prefix", s.traces()).
 		WithHint("build them there, or copy the prefix and %s in site-packages into it: docs/images.md", install.HookName)

@@ -17,7 +17,7 @@ import (
 // needsOutside is needs for a probe from outside.
 var needsOutside = map[int][]int{Wiring: {Files}, Kernels: {Files}}
 
-const fromOutside = "not run from outside: nothing of this root is started; run invar probe inside it"
+const fromOutside = "not run from outside: run invar probe inside it"
 
 func (p *prober) outside() bool { return !p.Root.Live() }
 

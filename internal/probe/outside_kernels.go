@@ -18,7 +18,7 @@ func (p *prober) kernelsOutside(ctx context.Context) ([]report.Check, error) {
 	if p.onNPU() {
 		return p.npuKernels()
 	}
-	cpu := skipped(Kernels, "level in use", "it depends on the CPU that runs it: "+fromOutside)
+	cpu := skipped(Kernels, "level in use", "it depends on the CPU that runs it")
 	m, c, err := p.storedManifest(ctx)
 	if err != nil {
 		return nil, err
