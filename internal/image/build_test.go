@@ -120,6 +120,7 @@ func TestBuild(t *testing.T) {
 		}
 	})
 	t.Run("disk full", func(t *testing.T) { testDiskFull(t, env, bin) })
+	t.Run("registry down", func(t *testing.T) { testRegistryDown(t, env, bin) })
 	if after := buildah(t, env, "images", "--quiet", "--no-trunc"); after != before {
 		t.Errorf("failed builds left images:\n%s\nbefore:\n%s", after, before)
 	}
@@ -171,24 +172,47 @@ func testCPU(t *testing.T, env []string, bin string) {
 	}
 }
 
-// testDiskFull writes an archive to a file system that has no room for it.
+// testDiskFull writes an archive to a file system that has no room for it: not
+// for the copy of invar that the build needs, then not for the export.
 func testDiskFull(t *testing.T, env []string, bin string) {
-	small := t.TempDir()
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=16m"); err != nil {
+	info, err := os.Stat(bin)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unix.Unmount(small, 0) }()
-	req := request(t, env, bin)
-	req.Output = filepath.Join(small, "image.tar")
-	job := Job{Row: Row{Tags: []string{"localhost/invar-test/full:1"}}, Made: filepath.Join(small, "made")}
-	s := storeImage{req: req, job: job, program: "buildah", log: filepath.Join(t.TempDir(), "log")}
-	id := buildah(t, env, "inspect", "--type", "image", "--format", "{{.FromImageID}}", bareBase)
-	var res Result
-	err := s.publish(t.Context(), id, &res)
-	fails(t, res, err, report.BuildFailed)
-	if _, err := os.Lstat(req.Output); err == nil {
-		t.Error("half an image is at --output")
+	for _, room := range []int64{4 << 20, info.Size() + 4<<20} {
+		small := t.TempDir()
+		if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size="+mebibytes(room)); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unix.Unmount(small, 0) }()
+		req := binaryRequest(t, env, bin)
+		req.Output = filepath.Join(small, "image.tar")
+		res, err := Build(t.Context(), req)
+		fails(t, res, err, report.BuildFailed)
+		if !strings.Contains(full(err), "no space left") {
+			t.Errorf("%d bytes of room: %s", room, full(err))
+		}
+		nothing(t, small)
 	}
+}
+
+// testRegistryDown pushes to a registry that is gone when the image is built.
+func testRegistryDown(t *testing.T, env []string, bin string) {
+	req := binaryRequest(t, env, bin)
+	req.Push, req.Repository = true, "127.0.0.1:1/me/invar"
+	res, err := Build(t.Context(), req)
+	fails(t, res, err, report.BuildFailed)
+	if !strings.Contains(full(err), "built and not written") {
+		t.Errorf("registry down: %s", full(err))
+	}
+}
+
+// binaryRequest is a request for the image of invar alone, which is quick.
+func binaryRequest(t *testing.T, env []string, bin string) Request {
+	t.Helper()
+	req := request(t, env, bin)
+	req.Families, req.OS, req.Base, req.Args = []string{"binary"}, "", "", nil
+	return req
 }
 
 // TestRefused: what cannot become an image is refused before anything is built.
@@ -203,21 +227,30 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctr := buildah(t, env, "from", "scratch")
+	buildah(t, env, "config", "--arch", "arm64", ctr)
+	buildah(t, env, "commit", "--quiet", "--rm", ctr, "localhost/arm:1")
+	buildah(t, env, "push", "--quiet", "--tls-verify=false", "localhost/arm:1", "docker://"+host+"/arm:1")
 	for name, c := range map[string]struct {
 		change func(*Request)
 		code   int
 		says   string
 	}{
-		"base not there":     {func(r *Request) { r.Base = host + "/none:1" }, report.Unmet, "cannot be found"},
-		"registry down":      {func(r *Request) { r.Base = "127.0.0.1:1/none:1" }, report.Unmet, "cannot be found"},
-		"no base reference":  {func(r *Request) { r.Base = "Not A Name" }, report.Usage, "base image"},
-		"binary for another": {func(r *Request) { r.Binary = arm }, report.Unmet, "another platform"},
-		"binary not static":  {func(r *Request) { r.Binary = sh }, report.Unmet, "not static"},
-		"no binary":          {func(r *Request) { r.Binary = "build_test.go" }, report.Unmet, "the invar for the image"},
-		"other platform":     {func(r *Request) { r.Platform = "linux/riscv64" }, report.Usage, "linux/arm64"},
-		"push without name":  {func(r *Request) { r.Push, r.Repository = true, LocalRepository }, report.Usage, "--repository"},
-		"bad name":           {func(r *Request) { r.Repository = "Registry Example" }, report.Usage, "image name"},
-		"no builder":         {func(r *Request) { r.Env, r.Builder = []string{"PATH=/nonexistent"}, "" }, report.Unmet, "no builder"},
+		"base not there":                 {func(r *Request) { r.Base = host + "/none:1" }, report.Unmet, "cannot be found"},
+		"unknown family":                 {func(r *Request) { r.Families = []string{"gpu"} }, report.Usage, "binary, cpu, cuda"},
+		"unknown system":                 {func(r *Request) { r.OS = "windows" }, report.Usage, "operating system"},
+		"refused SoC":                    {func(r *Request) { r.Families = []string{"ascend310p"} }, report.Unmet, "refused"},
+		"base of another":                {func(r *Request) { r.Base = "localhost/arm:1" }, report.Unmet, "for another platform"},
+		"base of another, in a registry": {func(r *Request) { r.Base = host + "/arm:1" }, report.Unmet, "for another platform"},
+		"registry down":                  {func(r *Request) { r.Base = "127.0.0.1:1/none:1" }, report.Unmet, "cannot be found"},
+		"no base reference":              {func(r *Request) { r.Base = "Not A Name" }, report.Usage, "base image"},
+		"binary for another":             {func(r *Request) { r.Binary = arm }, report.Unmet, "another platform"},
+		"binary not static":              {func(r *Request) { r.Binary = sh }, report.Unmet, "not static"},
+		"no binary":                      {func(r *Request) { r.Binary = "build_test.go" }, report.Unmet, "the invar for the image"},
+		"other platform":                 {func(r *Request) { r.Platform = "linux/riscv64" }, report.Usage, "linux/arm64"},
+		"push without name":              {func(r *Request) { r.Push, r.Repository = true, LocalRepository }, report.Usage, "--repository"},
+		"bad name":                       {func(r *Request) { r.Repository = "Registry Example" }, report.Usage, "image name"},
+		"no builder":                     {func(r *Request) { r.Env, r.Builder = []string{"PATH=/nonexistent"}, "" }, report.Unmet, "no builder"},
 	} {
 		req := request(t, env, bin)
 		c.change(&req)

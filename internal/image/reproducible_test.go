@@ -18,9 +18,7 @@ import (
 // TestReproducible: buildah makes the same image twice, BuildKit does in its own test.
 func TestReproducible(t *testing.T) {
 	env := needBuildah(t)
-	req := request(t, env, static(t, "amd64"))
-	req.Families, req.OS, req.Base, req.Args = []string{"binary"}, "", "", nil
-	reproducible(t, req, bareBase, func(*testing.T) {})
+	reproducible(t, binaryRequest(t, env, static(t, "amd64")), bareBase, func(*testing.T) {})
 }
 
 // reproducible builds the image of the binary and one with distribution
