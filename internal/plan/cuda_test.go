@@ -180,7 +180,7 @@ func TestOperatorsOfBothTargetsAgree(t *testing.T) {
 	t.Parallel()
 	names := func(x target.Target) []string {
 		var out []string
-		for _, o := range x.Operators {
+		for _, o := range slices.Concat(x.Operators, x.Overloads) {
 			out = append(out, o.Schema)
 		}
 		return out

@@ -100,6 +100,9 @@ func TestDecodeChecks(t *testing.T) {
 		{"bad pattern", good + "chips: [{pattern: '('}]\n", "pattern"},
 		{"operator twice", good + "operators: [{name: mm, schema: mm(}, {name: mm, schema: mm(}]\n", "twice"},
 		{"foreign schema", good + "operators: [{name: mm, schema: bmm(}]\n", "another"},
+		{"overload", good + "operators: [{name: mm, schema: mm(}]\noverloads: [{name: mm.last, schema: mm.last(}]\n", ""},
+		{"overload of nothing", good + "operators: [{name: mm, schema: mm(}]\noverloads: [{name: bmm.last, schema: bmm.last(}]\n", "of no operator"},
+		{"overload without a name", good + "operators: [{name: mm, schema: mm(}]\noverloads: [{name: mm, schema: mm(}]\n", "of no operator"},
 		{"levels out of order", good + "probe: [{level: 2, name: a}]\n", "in order from 1"},
 		{"unknown key", good + "stage3: {}\n", "x.yaml:5:1:"},
 	} {
