@@ -88,7 +88,7 @@ func firstCover(f Facts, runs []*journal.Run) Cover {
 		}
 	}
 	if n > 0 {
-		c.Got, c.Shown = fmt.Sprintf("compared with later ones, %d times", n), true
+		c.Got, c.Shown = fmt.Sprintf("%d compared with later ones", n), true
 	}
 	return c
 }
