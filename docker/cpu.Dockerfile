@@ -13,6 +13,7 @@ ARG INVAR_PYTHON=""
 ARG PIP_INDEX_URL=""
 ARG PIP_TRUSTED_HOST=""
 ARG SOURCE_DATE_EPOCH=0
+ENV PYTHONDONTWRITEBYTECODE=1
 COPY invar install-packages /usr/local/bin/
 RUN install-packages g++ python3 python3-venv
 RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=cache,target=/build-cache \

@@ -12,6 +12,7 @@ ARG INVAR_BUILD_ARGS="--install-toolkit"
 ARG PIP_INDEX_URL=""
 ARG PIP_TRUSTED_HOST=""
 ARG SOURCE_DATE_EPOCH=0
+ENV PYTHONDONTWRITEBYTECODE=1
 COPY invar install-packages /usr/local/bin/
 RUN install-packages g++ python3 python3-venv
 # The words of INVAR_BUILD_ARGS are arguments of their own.

@@ -147,9 +147,6 @@ ln -s g++-12 %{buildroot}/usr/bin/c++
 // needNPU is needBuildah with npuBase in the store.
 func needNPU(t *testing.T) []string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("the look-alike of CANN is left out of short runs")
-	}
 	env := needBuildah(t)
 	cmd := exec.Command("buildah", "inspect", "--type", "image", npuBase)
 	cmd.Env = env
@@ -247,6 +244,7 @@ func testAscend(t *testing.T, env []string, bin string, s standIn) {
 			t.Errorf("/%s is in the image", left)
 		}
 	}
+	noLitter(t, root)
 	if out := buildah(t, env, "run", ctr, "--", "invar", "probe", "--level", "1"); !strings.Contains(out, "proved to level 1") {
 		t.Errorf("the health check:\n%s", out)
 	}
@@ -263,20 +261,33 @@ func testAscend(t *testing.T, env []string, bin string, s standIn) {
 
 func tailOf(log []byte) []byte { return log[max(0, len(log)-3000):] }
 
-// find lists the files called name below dir.
-func find(t *testing.T, dir, name string) []string {
+// find lists the regular files below dir whose names match pattern.
+func find(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == name && d.Type().IsRegular() {
-			out = append(out, p)
+		if err != nil {
+			return err
 		}
-		return err
+		if ok, err := filepath.Match(pattern, d.Name()); err != nil || !ok || !d.Type().IsRegular() {
+			return err
+		}
+		out = append(out, p)
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// noLitter checks that a build left neither logs nor compiled Python in invar's home.
+func noLitter(t *testing.T, root string) {
+	t.Helper()
+	home := filepath.Join(root, "opt", "invar")
+	for _, l := range append(find(t, home, "*.pyc"), find(t, home, "*.log")...) {
+		t.Errorf("%s is in the image", strings.TrimPrefix(l, root))
+	}
 }
 
 // TestAscendRefused: bases and packages that no image can come from. Each ends

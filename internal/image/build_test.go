@@ -32,6 +32,9 @@ const (
 // sees the base images: what a test leaves can be told, and hurts nobody.
 func needBuildah(t *testing.T) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short: builds images")
+	}
 	skip := t.Skipf
 	if os.Getenv("INVAR_CI") == "1" {
 		skip = t.Fatalf

@@ -41,6 +41,7 @@ type kit struct {
 // startKit starts BuildKit, and stops it with the test.
 func startKit(t *testing.T) kit {
 	t.Helper()
+	stores := needBuildah(t)
 	skip := t.Skipf
 	if os.Getenv("INVAR_CI") == "1" {
 		skip = t.Fatalf
@@ -49,7 +50,6 @@ func startKit(t *testing.T) kit {
 	if _, err := os.Stat(filepath.Join(bin, "buildkitd")); err != nil || os.Getuid() != 0 {
 		skip("needs root and buildkitd (%v): run .ci/setup", err)
 	}
-	stores := needBuildah(t)
 	root := t.TempDir()
 	sock := "unix://" + filepath.Join(root, "sock")
 	env := run.Setenv(os.Environ(), "PATH", bin+":"+os.Getenv("PATH"))

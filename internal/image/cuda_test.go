@@ -13,9 +13,6 @@ const cudaBase = "localhost/debian-torch-cuda:2.15"
 // TestCUDA builds the CUDA image for one arch with the compiler wheels, without
 // a GPU: the last step proves the machine code.
 func TestCUDA(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: compiles GPU code")
-	}
 	env := needBuildah(t)
 	have := exec.Command("buildah", "inspect", "--type", "image", cudaBase)
 	have.Env = env
