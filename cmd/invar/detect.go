@@ -130,12 +130,12 @@ func detectFacts(c *cli.Context) (host.Facts, error) {
 		f, err := host.Replay(c.String("replay"))
 		return f.With(soc), err
 	}
-	return detectHost(c.Context, c.String("root"), soc)
+	return detectHost(c.Context, c.String("root"), soc, c.Bool("evidence") || c.IsSet("record"))
 }
 
-// detectHost asks this machine, or reads another root.
-func detectHost(ctx context.Context, root, soc string) (host.Facts, error) {
-	o := host.Options{Root: root, SoC: soc, Env: os.Environ(), Runner: run.System{}}
+// detectHost asks this machine, or reads another root. whole asks everything.
+func detectHost(ctx context.Context, root, soc string, whole bool) (host.Facts, error) {
+	o := host.Options{Root: root, SoC: soc, Env: os.Environ(), Runner: run.System{}, Whole: whole}
 	if root != "" && root != "/" {
 		st, err := os.Stat(root)
 		if err != nil {

@@ -119,7 +119,7 @@ func doctorTarget(c *cli.Context) (t target.Target, why string, socs []string, e
 			return t, "", nil, report.Usagef("--root: %w", err)
 		}
 	}
-	facts, err := detectHost(c.Context, c.String("root"), c.String("soc"))
+	facts, err := detectHost(c.Context, c.String("root"), c.String("soc"), true) // what only -q knows is health
 	if err != nil {
 		return t, "", nil, err
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -108,21 +109,64 @@ var queryGPU = []string{"index", "name", "uuid", "pci.bus_id", "compute_cap", "d
 
 var badField = regexp.MustCompile(`Field "([^"]+)" is not a valid field`)
 
+// askGPU asks two questions at once, and three more, at once too, when these
+// leave something open or everything is wanted: each start of nvidia-smi loads
+// the driver's library and waits for its lock, and -q asks every sensor.
 func askGPU(ctx context.Context, a *asker) []Evidence {
 	t, no := a.locate("nvidia-smi", "nvidia-smi", gpuDirs)
 	if no != nil {
 		return one(*no)
 	}
-	others := [][]string{{"-L"}, {"--version"}, {"-q"}, nil}
-	out := make([]Evidence, len(others))
-	var query []Evidence
+	out := a.gpu(ctx, t, []string{"--version"})
+	if a.whole || !gpusTold(out) {
+		more := a.atOnce(ctx, t, []string{"-L"}, []string{"-q"}, nil)
+		// -L stands before --version: of two that say the same the first is named.
+		last := len(out) - 1
+		out = append(append(slices.Clone(out[:last]), more[0], out[last]), more[1:]...)
+	}
+	return out
+}
+
+// gpu is the query, with what came before it was understood, and the answers
+// to others beside it.
+func (a *asker) gpu(ctx context.Context, t tool, others ...[]string) []Evidence {
+	var query, out []Evidence
 	var wg sync.WaitGroup
 	wg.Go(func() { query = a.query(ctx, t) })
-	for i, args := range others {
+	wg.Go(func() { out = a.atOnce(ctx, t, others...) })
+	wg.Wait()
+	return append(query, out...)
+}
+
+func (a *asker) atOnce(ctx context.Context, t tool, questions ...[]string) []Evidence {
+	out := make([]Evidence, len(questions))
+	var wg sync.WaitGroup
+	for i, args := range questions {
 		wg.Go(func() { out[i] = a.ask(ctx, strings.TrimSpace("nvidia-smi "+strings.Join(args, " ")), t, args...) })
 	}
 	wg.Wait()
-	return append(query, out...)
+	return out
+}
+
+// gpusTold reports whether the query and --version, in this order, told of
+// every GPU all that decides, and nothing out of the ordinary: no field was
+// refused or empty ("[GPU requires reset]" is no number), no GPU is split.
+func gpusTold(answers []Evidence) bool {
+	rules, err := chip.Load()
+	if err != nil || len(answers) != 2 {
+		return false
+	}
+	for _, e := range answers {
+		if e.ExitCode != 0 || e.Reason != "" || len(faultsIn(rules, chip.NVIDIA, clean(e.Answer))) > 0 {
+			return false
+		}
+	}
+	r, ok := parseGPUQuery(clean(answers[0].Answer), queryGPU)
+	v, known := parseGPUKeys(clean(answers[1].Answer))
+	return ok && known && v.CUDA != "" && r.Driver != "" && !slices.ContainsFunc(r.Devices, func(d Device) bool {
+		_, named := rules.GPU(d.Name, true)
+		return !named || d.ID == "" || d.UUID == "" || d.Bus == "" || d.ComputeCap == "" || d.MemoryMiB == 0 || d.MIGMode || len(d.MIG) > 0
+	})
 }
 
 // query asks again without each field that the tool refuses.

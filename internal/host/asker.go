@@ -22,6 +22,7 @@ type asker struct {
 	runner  run.Runner // nil: no tool is started
 	env     []string
 	timeout time.Duration
+	whole   bool // Options.Whole
 }
 
 // path is where name lies on this machine; links stay inside the root.

@@ -22,6 +22,9 @@ type Options struct {
 	Env     []string      // KEY=VALUE: SOC_VERSION, visibility variables, PATH
 	SoC     string        // what the user said it is; decides over every source
 	Timeout time.Duration // of one question; 0 is DefaultTimeout
+	// Whole asks vendor tools everything, though the first answers told all that
+	// decides: for a record, and for who wants to see every source.
+	Whole bool
 }
 
 // Detect asks every source at once and reads what they say. A fact that it
@@ -32,7 +35,7 @@ func Detect(ctx context.Context, o Options) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	a := &asker{root: o.Root, runner: o.Runner, env: o.Env, timeout: o.Timeout}
+	a := &asker{root: o.Root, runner: o.Runner, env: o.Env, timeout: o.Timeout, whole: o.Whole}
 	if a.root == "" {
 		a.root = "/"
 	}

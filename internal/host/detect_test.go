@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -73,8 +75,9 @@ func (r *together) Run(ctx context.Context, c run.Cmd) (run.Result, error) {
 	}
 }
 
-// TestGPUToolIsAskedAtOnce: no question to nvidia-smi waits for the answer to
-// another, so that a host with GPUs takes as long as the slowest of them.
+// TestGPUToolIsAskedAtOnce: of the questions to nvidia-smi that are asked in
+// any case, and of those that come when they told nothing, none waits for the
+// answer to another.
 func TestGPUToolIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
@@ -83,12 +86,77 @@ func TestGPUToolIsAskedAtOnce(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	r := &together{all: make(chan struct{}), want: 5}
+	first, more := &together{all: make(chan struct{}), want: 2}, &together{all: make(chan struct{}), want: 3}
+	r := waves{first, more}
 	if _, err := Detect(ctx, Options{Runner: r, Env: []string{"PATH=" + bin}}); err != nil {
 		t.Fatal(err)
 	}
-	if r.waiting != r.want {
-		t.Errorf("%d questions, want %d", r.waiting, r.want)
+	if first.waiting != first.want || more.waiting != more.want {
+		t.Errorf("%d and then %d questions, want %d and %d", first.waiting, more.waiting, first.want, more.want)
+	}
+}
+
+// waves tells the questions that are asked in any case from the others.
+type waves struct{ first, more *together }
+
+func (w waves) Run(ctx context.Context, c run.Cmd) (run.Result, error) {
+	if len(c.Argv) > 1 && strings.HasPrefix(c.Argv[1], "--") {
+		return w.first.Run(ctx, c)
+	}
+	return w.more.Run(ctx, c)
+}
+
+// counting answers from a replay and counts.
+type counting struct {
+	run.Runner
+	mu   sync.Mutex
+	argv []string
+}
+
+func (r *counting) Run(ctx context.Context, c run.Cmd) (run.Result, error) {
+	r.mu.Lock()
+	r.argv = append(r.argv, strings.Join(c.Argv, " "))
+	r.mu.Unlock()
+	return r.Runner.Run(ctx, c)
+}
+
+// TestFewQuestionsTellTheSame: what decides is the same whether every question
+// was asked or the few; and the few were enough where nothing was odd.
+func TestFewQuestionsTellTheSame(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/machines/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough, open := 0, 0
+	for _, file := range files {
+		m := readMachine(t, file)
+		asks := slices.ContainsFunc(m.answers, func(x run.Exchange) bool { return strings.HasSuffix(x.Argv[0], "/nvidia-smi") })
+		if !asks {
+			continue
+		}
+		judged := func(whole bool) (Verdict, int) {
+			r := &counting{Runner: run.NewReplay(m.answers)}
+			f, err := Detect(t.Context(), Options{Root: m.root, Env: m.env, SoC: m.soc, Runner: r, Whole: whole})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Judge(f), len(r.argv)
+		}
+		all, n := judged(true)
+		few, k := judged(false)
+		if few.State != all.State || few.Target != all.Target || few.SoC != all.SoC || !slices.Equal(few.SoCs, all.SoCs) || few.Count != all.Count ||
+			few.Driver != all.Driver || few.CUDA != all.CUDA || few.Health.Usable != all.Health.Usable || few.ExitCode() != all.ExitCode() {
+			t.Errorf("%s: %d questions give %+v, %d %+v", file, k, few, n, all)
+		}
+		if k < n {
+			enough++
+		} else {
+			open++
+		}
+	}
+	if enough == 0 || open == 0 {
+		t.Errorf("fewer questions were enough on %d machines and not on %d; want some of both", enough, open)
 	}
 }
 

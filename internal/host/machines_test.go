@@ -87,7 +87,7 @@ func (m *machine) write(t *testing.T, name string, b []byte, mode os.FileMode) {
 // list takes the place of what was read.
 func (m *machine) detect(t *testing.T) Facts {
 	t.Helper()
-	o := Options{Root: m.root, Env: m.env, SoC: m.soc}
+	o := Options{Root: m.root, Env: m.env, SoC: m.soc, Whole: true}
 	replay := run.NewReplay(m.answers)
 	if len(m.answers) > 0 {
 		o.Runner = replay
