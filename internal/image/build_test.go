@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"golang.org/x/sys/unix"
 
 	"github.com/invar-ops/invar/internal/report"
@@ -105,6 +107,7 @@ func TestBuild(t *testing.T) {
 	env := needBuildah(t)
 	bin := static(t, "amd64")
 	t.Run("cpu", func(t *testing.T) { testCPU(t, env, bin) })
+	t.Run("base from a registry", func(t *testing.T) { testFromRegistry(t, env, bin) })
 	before := buildah(t, env, "images", "--quiet", "--no-trunc")
 	t.Run("no packages", func(t *testing.T) {
 		req := request(t, env, bin)
@@ -207,6 +210,37 @@ func testRegistryDown(t *testing.T, env []string, bin string) {
 	fails(t, res, err, report.BuildFailed)
 	if !strings.Contains(full(err), "built and not written") {
 		t.Errorf("registry down: %s", full(err))
+	}
+}
+
+// testFromRegistry builds on a base that buildah pulls, whose layers are compressed.
+func testFromRegistry(t *testing.T, env []string, bin string) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	pushBusybox(t, host+"/busybox:1")
+	req := binaryRequest(t, env, bin)
+	req.Base, req.Repository, req.Push = host+"/busybox:1", host+"/me/invar", true
+	res, err := Build(t.Context(), req)
+	if err != nil {
+		t.Fatal(full(err))
+	}
+	if !strings.HasPrefix(res.From, host+"/busybox@sha256:") || len(res.Tags) != 1 {
+		t.Errorf("from %s, tags %v", res.From, res.Tags)
+	}
+	ref, err := name.ParseReference(res.Tags[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := remote.Image(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := img.Digest(); err != nil || d.String() != res.Digest {
+		t.Errorf("the registry has %v (%v), the result says %s", d, err, res.Digest)
+	}
+	if files := contents(t, img); len(files["bin/sh"]) == 0 || len(files["invar"]) == 0 {
+		t.Errorf("the image holds %d files, want the base's and invar", len(files))
 	}
 }
 

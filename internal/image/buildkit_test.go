@@ -80,12 +80,12 @@ func startKit(t *testing.T) kit {
 	k := kit{env: env, registry: strings.TrimPrefix(server.URL, "http://")}
 	k.debian, k.busybox = k.registry+"/debian:bookworm", k.registry+"/busybox:1"
 	buildah(t, stores, "push", "--quiet", "--tls-verify=false", "--format", "oci", bareBase, "docker://"+k.debian)
-	k.pushBusybox(t)
+	pushBusybox(t, k.busybox)
 	return k
 }
 
 // pushBusybox makes a small base: a shell, and no package manager.
-func (k kit) pushBusybox(t *testing.T) {
+func pushBusybox(t *testing.T, as string) {
 	t.Helper()
 	files := map[string][]byte{"etc/os-release": []byte("ID=other\n")}
 	for to, from := range map[string]string{
@@ -105,7 +105,7 @@ func (k kit) pushBusybox(t *testing.T) {
 	if img, err = mutate.AppendLayers(img, layerOf(t, files)); err != nil {
 		t.Fatal(err)
 	}
-	ref, err := name.NewTag(k.busybox)
+	ref, err := name.NewTag(as)
 	if err != nil {
 		t.Fatal(err)
 	}
