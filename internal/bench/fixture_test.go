@@ -93,21 +93,24 @@ func (p place) invar(b *testing.B, args ...string) ([]byte, time.Duration) {
 
 func (p place) command(b *testing.B, argv ...string) ([]byte, time.Duration) {
 	b.Helper()
-	return commandIn(b, p.env(), argv...)
+	out, took, _ := commandIn(b, p.env(), argv...)
+	return out, took
 }
 
-func commandIn(b *testing.B, env []string, argv ...string) ([]byte, time.Duration) {
+// commandIn runs argv and gives what it printed, how long it took and how much
+// of a processor it and its children used.
+func commandIn(b *testing.B, env []string, argv ...string) (printed []byte, took, cpu time.Duration) {
 	b.Helper()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	var out, log bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &log
 	start := time.Now()
 	err := cmd.Run()
-	took := time.Since(start)
+	took = time.Since(start)
 	if err != nil {
 		b.Fatalf("%s: %v\n%s%s", strings.Join(argv, " "), err, log.String(), out.String())
 	}
-	return out.Bytes(), took
+	return out.Bytes(), took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // result decodes the result of a command's JSON.

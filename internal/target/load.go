@@ -7,14 +7,22 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invar-ops/invar/internal/data"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/targets"
 )
 
-// All lists the targets by name.
-func All() ([]Target, error) { return load(targets.FS) }
+// embedded reads the targets once: decoding them takes some milliseconds, and an
+// unchanged build asks several times.
+var embedded = sync.OnceValues(func() ([]Target, error) { return load(targets.FS) })
+
+// All lists the targets by name. What they hold is shared and not to be changed.
+func All() ([]Target, error) {
+	all, err := embedded()
+	return slices.Clone(all), err
+}
 
 // Find is the target called name.
 func Find(name string) (Target, error) {
