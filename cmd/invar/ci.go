@@ -31,7 +31,7 @@ func ciMatrixCommand() *cli.Command {
 		UsageText: "invar ci matrix\n" +
 			"invar ci matrix --images --repository registry.example/me/invar\n" +
 			"invar ci matrix --target cpu --arch amd64 --torch 2.10 --torch 2.15\n" +
-			"echo \"matrix=$(invar ci matrix --images)\" >>\"$GITHUB_OUTPUT\"",
+			"matrix=$(invar ci matrix --images); echo \"matrix=$matrix\" >>\"$GITHUB_OUTPUT\"   in a script with set -e",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print the envelope that every command has; the rows are in .result.include"},
 			&cli.StringSliceFlag{Name: "target", Usage: "`TARGET` as invar targets names it; may be repeated, as all filters"},
