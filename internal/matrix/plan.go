@@ -29,6 +29,8 @@ func Plan(o Options) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	// An image without operators has no Python and nothing to probe.
+	families = slices.DeleteFunc(families, func(f image.Family) bool { return f.Target == "" })
 	var rows []Row
 	for _, fam := range families {
 		t, err := target.Find(fam.Target)
