@@ -142,7 +142,7 @@ func (s Session) toolkit(ctx context.Context, p plan.Plan, o Options) (plan.Plan
 	}
 	log := filepath.Join(s.LogDir(), "toolkit-"+r.Minor+".log")
 	step := s.Progress.Start(plan.StageToolkit, "CUDA "+r.Minor+" from compiler wheels", -1)
-	if err := cuda.Make(ctx, r, s.Runner, s.Env, log); err != nil {
+	if err := cuda.Make(ctx, r, python.Watched(s.Runner, step), s.Env, log); err != nil {
 		step.Fail(err)
 		if pr, ok := errors.AsType[*report.Problem](err); ok && pr.Log != "" {
 			build.Diagnose(pr, pr.Log)

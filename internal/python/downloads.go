@@ -2,11 +2,13 @@ package python
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"regexp"
 	"strconv"
 
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/run"
 )
 
 // Downloads count what an installer says that it downloads: it is written the
@@ -20,6 +22,9 @@ type downloads struct {
 	total int64
 }
 
+// longest bounds what is kept of a line that does not end, in bytes.
+const longest = 1 << 16
+
 var (
 	downloading = regexp.MustCompile(`^\s*Downloading (\S+) \(([0-9.]+)( ?)([kKMG]i?B|bytes|B)\)`)
 	downloaded  = regexp.MustCompile(`^\s*Downloaded (\S+)`)
@@ -27,6 +32,20 @@ var (
 	installing = regexp.MustCompile(`^(?:Installing collected packages|Prepared \d+ packages?)\b`)
 	colours    = regexp.MustCompile("\x1b\\[[0-9;]*m")
 )
+
+// Watched is r for installers that run one after the other: step counts what
+// they say that they download.
+func Watched(r run.Runner, step report.Step) run.Runner { return watched{r, newDownloads(step)} }
+
+type watched struct {
+	run.Runner
+	d *downloads
+}
+
+func (w watched) Run(ctx context.Context, c run.Cmd) (run.Result, error) {
+	c.Output = w.d
+	return w.Runner.Run(ctx, c)
+}
 
 func newDownloads(step report.Step) *downloads {
 	return &downloads{step: step, open: map[string]int64{}}
@@ -38,6 +57,9 @@ func (d *downloads) Write(p []byte) (int, error) {
 	for {
 		end := bytes.IndexAny(d.line, "\r\n")
 		if end < 0 {
+			if len(d.line) > longest {
+				d.line = d.line[:0]
+			}
 			return len(p), nil
 		}
 		d.said(string(colours.ReplaceAll(d.line[:end], nil)))
@@ -51,6 +73,9 @@ func (d *downloads) said(line string) {
 			d.finish()
 		}
 		n := bytesOf(m[2], m[4])
+		if n == 0 {
+			return
+		}
 		d.open[m[1]] += n
 		d.total += n
 		d.step.Expect(n)
@@ -89,8 +114,8 @@ var units = map[string]float64{
 
 func bytesOf(number, unit string) int64 {
 	v, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0
+	if n := v * units[unit]; err == nil && n < 1<<50 { // no wheel is larger
+		return int64(n)
 	}
-	return int64(v * units[unit])
+	return 0
 }

@@ -78,3 +78,19 @@ func TestDownloadsCountWhatInstallersSay(t *testing.T) {
 		}
 	}
 }
+
+func FuzzDownloads(f *testing.F) {
+	for _, said := range []string{saidByUV, saidByPip23, saidByPip25, "Downloading x (9999999999999999.9GiB)\nDownloading x (1.2.3MB)\n Downloaded x\n Downloaded x\n"} {
+		f.Add(said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		var step tally
+		d := newDownloads(&step)
+		if n, err := d.Write([]byte(said)); n != len(said) || err != nil {
+			t.Fatal(n, err)
+		}
+		if step.got < 0 || step.got > step.want || step.want != d.total {
+			t.Errorf("%d of %d bytes, total %d", step.got, step.want, d.total)
+		}
+	})
+}

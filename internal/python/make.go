@@ -81,17 +81,18 @@ func (r Recipe) source(index, flag string) []string {
 // an earlier try is removed first.
 func Make(ctx context.Context, r Recipe, o Options, log, stage string, p report.Progress) (Python, error) {
 	step := p.Start(stage, "environment with "+r.Packages[0], -1)
-	d := newDownloads(step)
-	py, err := carryOut(ctx, r, o, log, p, d)
+	w := watched{o.Runner, newDownloads(step)}
+	o.Runner = w
+	py, err := carryOut(ctx, r, o, log, p)
 	if err != nil {
 		step.Fail(err)
 		return py, err
 	}
-	step.Done(py.Exe + ", torch " + py.Torch.Version + d.text())
+	step.Done(py.Exe + ", torch " + py.Torch.Version + w.d.text())
 	return py, nil
 }
 
-func carryOut(ctx context.Context, r Recipe, o Options, log string, p report.Progress, d *downloads) (Python, error) {
+func carryOut(ctx context.Context, r Recipe, o Options, log string, p report.Progress) (Python, error) {
 	index := r.Index
 	if index != "" && !r.Offline && !r.Explicit {
 		if err := reach(ctx, index); err != nil {
@@ -103,7 +104,7 @@ func carryOut(ctx context.Context, r Recipe, o Options, log string, p report.Pro
 		return Python{}, report.Problemf(report.Failed, "old environment: %w", err)
 	}
 	for _, argv := range r.Commands(index) {
-		_, err := o.Runner.Run(ctx, run.Cmd{Argv: argv, Env: o.Env, Log: log, Output: d})
+		_, err := o.Runner.Run(ctx, run.Cmd{Argv: argv, Env: o.Env, Log: log})
 		if err != nil {
 			_ = os.RemoveAll(r.Dir)
 			return Python{}, makeProblem(err, log)

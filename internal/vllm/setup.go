@@ -165,6 +165,7 @@ func (v Version) environment(ctx context.Context, o Options, dir, env string) er
 		step.Fail(err)
 		return err
 	}
+	o.Runner = python.Watched(o.Runner, step)
 	if err := v.install(ctx, o, base, dir, env); err != nil {
 		_ = os.RemoveAll(env)
 		step.Fail(err)
