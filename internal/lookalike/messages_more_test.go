@@ -48,13 +48,7 @@ func TestMessageM16TwoVendorsSayNothing(t *testing.T) {
 // TestMessageM18 asks uv to install the wheel of another Python.
 func TestMessageM18OfUV(t *testing.T) {
 	t.Parallel()
-	uv, err := run.LookPath("uv", os.Environ())
-	if err != nil {
-		if os.Getenv("INVAR_CI") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("needs uv: ", err)
-	}
+	needTool(t, "uv")
 	m := newMachine(t, "ascend910b")
 	wheel := cann.Wheel(t, "1.0.0", cann.ExecExt)
 	b, err := os.ReadFile(wheel)
@@ -64,7 +58,7 @@ func TestMessageM18OfUV(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, strings.ReplaceAll(filepath.Base(wheel), "cp311", "cp312")), string(b))
 	res, err := run.System{}.Run(t.Context(), run.Cmd{
-		Argv: []string{uv, "pip", "install", "--python", m.py.Exe, "--offline", "--no-index", "--find-links", dir, "batch_invariant_ops"},
+		Argv: []string{"uv", "pip", "install", "--python", m.py.Exe, "--offline", "--no-index", "--find-links", dir, "batch_invariant_ops"},
 		Dir:  m.home, Env: append(os.Environ(), "NO_COLOR=1", "UV_NO_CONFIG=1"),
 	})
 	log := string(res.Stdout) + string(res.Stderr)

@@ -114,6 +114,17 @@ func (s *script) tool(name, content string) {
 	put(s.t, filepath.Join(s.bin, name), "#!/bin/sh\n"+content)
 }
 
+// needTool skips the test where a program is missing; in CI it fails.
+func needTool(t *testing.T, name string) {
+	t.Helper()
+	if _, err := run.LookPath(name, os.Environ()); err != nil {
+		if os.Getenv("INVAR_CI") == "1" {
+			t.Fatal(err)
+		}
+		t.Skipf("needs %s; .ci/setup installs it: %v", name, err)
+	}
+}
+
 // only leaves these tools on PATH.
 func (s *script) only(tools ...string) {
 	s.t.Helper()

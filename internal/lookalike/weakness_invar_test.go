@@ -230,6 +230,7 @@ mkdir -p build; cp `+pkg+" build/\n")
 
 func TestInvar21And22And25And26OperatorSources(t *testing.T) {
 	t.Parallel()
+	needTool(t, "cmake")
 	m := newMachine(t, "ascend910b")
 	dir := t.TempDir()
 	pkg := cann.RunPackage(t, cann.Package{Dir: dir, Version: "2.0.0", Variant: cann.FailsToInstall})

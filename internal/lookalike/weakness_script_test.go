@@ -259,6 +259,7 @@ const fetchingCMake = "file(DOWNLOAD \"${URL}\" out.zip TLS_VERIFY OFF STATUS st
 // cmake that a server which nobody vouches for is believed then.
 func TestScript22DownloadsUnverified(t *testing.T) {
 	t.Parallel()
+	needTool(t, "cmake")
 	s := newScript(t, cann.Package{}, nil)
 	dir := filepath.Join(s.tree, "csrc", "cmake", "third_party")
 	for file, line := range map[string]string{"json.cmake": "TLS_VERIFY OFF", "gtest.cmake": "TLS_VERIFY OFF", "makeself-fetch.cmake": "CMAKE_TLS_VERIFY=0"} {
