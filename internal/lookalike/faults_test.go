@@ -31,7 +31,7 @@ func (m *mirror) catch(w moment, cache string, env []string) *child {
 	m.t.Helper()
 	for range 4 {
 		was := m.at(w.pattern, cache)
-		c := m.start(m.fetching(), env)
+		c := m.start(append(m.fetching(), w.more...), env)
 		if m.when(c, w, cache, was) {
 			return c
 		}

@@ -17,32 +17,35 @@ type moment struct {
 	name    string
 	pattern string // with {prefix}, {cache}, {home}, {opp} and {site}
 	bytes   int64
+	more    []string // arguments of the build
 }
 
 // moments go through the chain in its order, the start and the middle of each
 // step where it has one.
 var moments = []moment{
-	{"the download begins", "{cache}/partial/*", 0},
-	{"the download is half-way", "{cache}/partial/*", 4096},
-	{"the file is verified", "{cache}/sha256/*", 0},
-	{"the extraction begins", "{prefix}/work/release-*/ops", 0},
-	{"the extraction is half-way", "{prefix}/work/release-*/ops/packages/vendors/*/op_api", 0},
-	{"the sources of the wheel are unpacked", "{prefix}/work/release-*/extension/*", 0},
-	{"the content was accepted", "{home}/invar.lock", 0},
-	{"the transaction begins", "{prefix}/env/*/gen/*", 0},
-	{"install.sh begins", "{prefix}/work/release-*/installer/home", 0},
-	{"install.sh is half-way", "{prefix}/env/*/gen/*/ops/*/vendors/*/op_proto", 0},
-	{"install.sh is nearly done", "{prefix}/env/*/gen/*/ops/*/vendors/*/version.info", 0},
-	{"the wheel is begun", "{prefix}/work/release-*/stage2/scripts", 0},
-	{"the wheel is built", "{prefix}/work/release-*/stage2/dist/*.whl", 0},
-	{"the wheel is unpacked", "{prefix}/env/*/gen/*/site", 0},
-	{"the wheel is half unpacked", "{prefix}/env/*/gen/*/site/batch_invariant_ops/*.so", 0},
-	{"the startup module is there", "{prefix}/env/*/gen/*/start/*", 0},
-	{"the receipt is there", "{prefix}/env/*/gen/*/receipt.json", 0},
-	{"the hook is there", "{site}/invar.pth", 0},
-	{"the generation is current", "{prefix}/env/*/current", 0},
-	{"the vendor is in CANN", "{opp}/vendors/batch_invariant", 0},
-	{"config.ini is there", "{opp}/vendors/config.ini", 0},
+	{"the download begins", "{cache}/partial/*", 0, nil},
+	{"the download is half-way", "{cache}/partial/*", 4096, nil},
+	{"the file is verified", "{cache}/sha256/*", 0, nil},
+	{"the extraction begins", "{prefix}/work/release-*/ops", 0, nil},
+	{"the extraction is half-way", "{prefix}/work/release-*/ops/packages/vendors/*/op_api", 0, nil},
+	{"the sources of the wheel are unpacked", "{prefix}/work/release-*/extension/*", 0, nil},
+	{"the content was accepted", "{home}/invar.lock", 0, nil},
+	{"the transaction begins", "{prefix}/env/*/gen/*", 0, nil},
+	{"install.sh begins", "{prefix}/work/release-*/installer/home", 0, nil},
+	{"install.sh is half-way", "{prefix}/env/*/gen/*/ops/*/vendors/*/op_proto", 0, nil},
+	{"install.sh is nearly done", "{prefix}/env/*/gen/*/ops/*/vendors/*/version.info", 0, nil},
+	{"the copy begins", "{prefix}/env/*/gen/*/ops/*/vendors/*", 0, []string{"--installer", "copy"}},
+	{"the copy is half-way", "{prefix}/env/*/gen/*/ops/*/vendors/*/op_impl/ai_core/tbe/kernel", 0, []string{"--installer", "copy"}},
+	{"the wheel is begun", "{prefix}/work/release-*/stage2/scripts", 0, nil},
+	{"the wheel is built", "{prefix}/work/release-*/stage2/dist/*.whl", 0, nil},
+	{"the wheel is unpacked", "{prefix}/env/*/gen/*/site", 0, nil},
+	{"the wheel is half unpacked", "{prefix}/env/*/gen/*/site/batch_invariant_ops/*.so", 0, nil},
+	{"the startup module is there", "{prefix}/env/*/gen/*/start/*", 0, nil},
+	{"the receipt is there", "{prefix}/env/*/gen/*/receipt.json", 0, nil},
+	{"the hook is there", "{site}/invar.pth", 0, nil},
+	{"the generation is current", "{prefix}/env/*/current", 0, nil},
+	{"the vendor is in CANN", "{opp}/vendors/batch_invariant", 0, nil},
+	{"config.ini is there", "{opp}/vendors/config.ini", 0, nil},
 }
 
 // at gives the paths that match now.
