@@ -118,7 +118,22 @@ func (b *release) contestKnown(ops operators) error {
 	if err != nil {
 		return err
 	}
+	b.passedOver(ops.pkg.VendorDir())
 	return b.contest(ops.pkg.VendorDir(), released.Functions(t, b.r.Version), true)
+}
+
+// passedOver says which vendors of this environment the lookup does not take,
+// and why: torch_npu does so without a word.
+func (b *release) passedOver(dir string) {
+	env := opp.FromEnviron(b.env).First(dir)
+	for _, c := range env.Candidates() {
+		if c.Vendor != dir && c.Via != "CANN" && !c.Usable() {
+			b.Progress.Note(fmt.Sprintf("vendors   %q of %s is passed over: %s", c.Vendor, c.Via, c.Problem))
+		}
+	}
+	for _, d := range env.Doubts() {
+		b.Progress.Note("vendors   config.ini of CANN: " + d)
+	}
 }
 
 // contestCalled asks once more for those that the built wheel really looks up,

@@ -341,9 +341,10 @@ func TestInvarOthers(t *testing.T) {
 	put(t, filepath.Join(m.bin, "unzip"), "#!/bin/sh\necho unzip was used >>\"$HOME/wrong\"\nexit 127\n")
 	vllm := m.vllmAscend(cann.Package{SoC: "ascend910_93", Variant: cann.OtherOps})
 	other := cann.InstallInto(t, filepath.Join(t.TempDir(), "other"), cann.Package{SoC: "ascend910_93", Vendor: "other", Variant: cann.BatchDependent})
+	put(t, filepath.Join(m.cann.Opp, "vendors", "config.ini"), "load_priority = gone\n")
 	before, site := cann.Files(t, m.cann.Root), names(t, m.py.Purelib)
 	args := append([]string{"build", "ascend910_93", "--json", "--repair"}, m.stages("ascend910_93", cann.Package{Version: "1.0.0"})...)
-	text := m.invarIn(0, []string{"COMPILE_CUSTOM_KERNELS=0", "ASCEND_CUSTOM_OPP_PATH=" + other}, args...)
+	text := m.invarIn(0, []string{"COMPILE_CUSTOM_KERNELS=0", "ASCEND_CUSTOM_OPP_PATH=" + other + ":" + filepath.Dir(other)}, args...)
 	t.Run("11 outside CANN", func(t *testing.T) {
 		if after := cann.Files(t, m.cann.Root); !slices.Equal(before, after) {
 			t.Errorf("the tree of CANN has changed: %v", after)
@@ -369,6 +370,7 @@ func TestInvarOthers(t *testing.T) {
 		}
 	})
 	t.Run("27 the vendor that wins is said", func(t *testing.T) {
+		wants(t, text, 0, 0, filepath.Dir(other)+`" of ASCEND_CUSTOM_OPP_PATH is passed over: `, `"load_priority = gone" is not read`)
 		wants(t, text, 0, 0, "this one goes before "+filepath.Join(other, "op_api"), "lookup after vllm-ascend's start", "lookup in vllm-ascend's workers")
 		got := m.invarIn(0, []string{"ASCEND_CUSTOM_OPP_PATH=" + other}, "probe", "--level", "4", "--json")
 		wants(t, got, 0, 0, "before "+filepath.Join(other, "op_api"), "CANN 9.1.0 has none")

@@ -154,6 +154,16 @@ func (e Env) listed() []Candidate {
 	return out
 }
 
+// Doubts are what a person would read otherwise in config.ini than the lookup
+// does: vendors that are meant to be there and are not come from that.
+func (e Env) Doubts() []string {
+	b, err := os.ReadFile(filepath.Join(e.Opp, "vendors", "config.ini"))
+	if e.Opp == "" || err != nil {
+		return nil
+	}
+	return ParseConfig(string(b)).Doubts
+}
+
 // open reads the library of the vendor in dir and says whether dlopen takes it.
 func (e Env) open(c Candidate, dir string) Candidate {
 	path := filepath.Join(dir, Library)
