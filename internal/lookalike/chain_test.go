@@ -25,7 +25,13 @@ func (m *machine) stages(target string, p cann.Package) []string {
 	}
 	p.Dir = m.t.TempDir()
 	pkg := cann.RunPackage(m.t, p)
-	zip := cann.PrebuiltZip(m.t, p.Dir, p.Version, cann.ExecExt)
+	// Both ways to call an aclnn function that load: torch_npu's macro, and on one
+	// target the header of vllm-ascend, which reads the environment later.
+	by := cann.ExecExt
+	if target == "ascend950" {
+		by = cann.OwnHeader
+	}
+	zip := cann.PrebuiltZip(m.t, p.Dir, p.Version, by)
 	return []string{
 		"--python", m.py.Prefix, "--run-package", pkg, "--extension", zip, "--lock", filepath.Join(m.home, "invar.lock"), "--ops-version", p.Version,
 		"--accept-digest", digest(m.t, pkg), "--accept-digest", digest(m.t, zip), "--allow-version-skew",
