@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/invar-ops/invar/internal/elffile"
 	"github.com/invar-ops/invar/internal/install"
 	"github.com/invar-ops/invar/internal/probe"
 	"github.com/invar-ops/invar/internal/report"
 	"github.com/invar-ops/invar/internal/rootfs"
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
 // outside puts what was installed into a root of its own, at the same paths, and
@@ -19,12 +19,9 @@ import (
 func (r rig) outside(t *testing.T, rec install.Receipt) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "root")
-	for _, dir := range []string{r.Prefix, r.py.Prefix, filepath.Join(r.tree.Root, "usr"), filepath.Join(r.tree.Root, "etc")} {
-		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS(dir)); err != nil && !os.IsNotExist(err) {
-			t.Fatal(err)
-		}
+	if err := testkit.Mirror(root, r.py, r.Prefix, filepath.Join(r.tree.Root, "usr"), filepath.Join(r.tree.Root, "etc")); err != nil {
+		t.Fatal(err)
 	}
-	r.pythonInto(t, root, rec)
 	look := func(env ...string) (probe.Result, error) {
 		view, err := rootfs.Open(root)
 		if err != nil {
@@ -63,61 +60,5 @@ func (r rig) outside(t *testing.T, rec install.Receipt) {
 	}
 	if _, err := look(); report.ExitCode(err) != report.CheckFailed || !strings.Contains(err.Error(), "CANN of this installation is not in this root") {
 		t.Errorf("no CANN: %v", err)
-	}
-}
-
-// pythonInto copies the interpreter and the C libraries, and leaves of torch and
-// torch_npu what is looked at from outside: that they are there.
-func (r rig) pythonInto(t *testing.T, root string, rec install.Receipt) {
-	t.Helper()
-	exe, err := filepath.EvalSymlinks(r.py.Exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths := []string{exe}
-	libraries := []string{exe, filepath.Join(rec.VendorDir(), "op_api/lib/libcust_opapi.so")}
-	for _, f := range rec.Files {
-		if strings.HasSuffix(f.Path, ".so") {
-			libraries = append(libraries, filepath.Join(rec.Dir(), f.Path))
-		}
-	}
-	for _, lib := range libraries {
-		f, err := elffile.Read(lib)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, l := range elffile.NewLoader("", "").Tree(f) {
-			if l.Path != "" && !strings.HasPrefix(l.Path, r.tree.Root) && !strings.HasPrefix(l.Path, r.Prefix) {
-				paths = append(paths, l.Path)
-			}
-		}
-	}
-	for _, p := range paths {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, filepath.Join(root, p), string(b))
-	}
-	for _, pattern := range []string{"torch", "torch-*.dist-info", "torch_npu"} {
-		hits, err := filepath.Glob(filepath.Join(r.py.Purelib, pattern))
-		if err != nil || len(hits) != 1 {
-			t.Fatalf("%s: %v, %v", pattern, hits, err)
-		}
-		at := filepath.Join(root, hits[0])
-		if err := os.RemoveAll(at); err != nil {
-			t.Fatal(err)
-		}
-		put(t, filepath.Join(at, "lib", "README"), "")
-		names, err := filepath.Glob(filepath.Join(hits[0], "lib", "*.so*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range names {
-			put(t, filepath.Join(at, "lib", filepath.Base(n)), "")
-		}
-	}
-	if _, err := os.Stat(filepath.Join(root, r.py.Purelib, install.HookName)); err != nil {
-		t.Fatal(err)
 	}
 }
