@@ -45,13 +45,13 @@ type Image struct {
 	close   []func()
 }
 
-// A Layer is one layer as stored.
+// A Layer is one layer as stored. What made it is left out: the history may hold
+// credentials.
 type Layer struct {
-	Digest  string `json:"digest,omitempty"` // as stored; docker archives do not say
-	DiffID  string `json:"diff_id"`          // of the tar in it
-	Bytes   int64  `json:"bytes"`            // as stored
-	Files   int    `json:"files"`            // entries, counted by Unpack
-	Command string `json:"command,omitempty"`
+	Digest string `json:"digest,omitempty"` // as stored; docker archives do not say
+	DiffID string `json:"diff_id"`          // of the tar in it
+	Bytes  int64  `json:"bytes"`            // as stored
+	Files  int    `json:"files"`            // entries, counted by Unpack
 }
 
 // Open finds the image and reads its manifest and its configuration. The caller
@@ -165,26 +165,11 @@ func (i *Image) configure(m *v1.Manifest, config []byte) error {
 	}
 	i.Config, i.ID = c, m.Config.Digest.String()
 	i.Platform = c.Platform().String()
-	commands := commandsOf(c)
 	for n, d := range m.Layers {
-		i.Layers = append(i.Layers, Layer{DiffID: c.RootFS.DiffIDs[n].String(), Bytes: d.Size, Command: commands[n]})
+		i.Layers = append(i.Layers, Layer{DiffID: c.RootFS.DiffIDs[n].String(), Bytes: d.Size})
 		if d.Digest.Hex != "" {
 			i.Layers[n].Digest = d.Digest.String()
 		}
 	}
 	return nil
-}
-
-// commandsOf is what made each layer, by the history: "" where it does not tell.
-func commandsOf(c *v1.ConfigFile) []string {
-	var out []string
-	for _, h := range c.History {
-		if !h.EmptyLayer {
-			out = append(out, h.CreatedBy)
-		}
-	}
-	if len(out) != len(c.RootFS.DiffIDs) {
-		return make([]string, len(c.RootFS.DiffIDs))
-	}
-	return out
 }

@@ -389,6 +389,44 @@ func text(err error) string {
 	return err.Error()
 }
 
+// TestIndexes chooses in what BuildKit writes: an index in index.json, with an
+// attestation beside the images and one image for newer CPUs.
+func TestIndexes(t *testing.T) {
+	t.Parallel()
+	amd, arm, newer, proof := imageOf(t, []item{{"etc/a", "amd64"}}), imageOf(t, []item{{"etc/a", "arm64"}}), imageOf(t, []item{{"etc/a", "v3"}}), imageOf(t, []item{{"x", "proof"}})
+	index := mutate.AppendManifests(
+		empty.Index,
+		mutate.IndexAddendum{Add: arm, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}}},
+		mutate.IndexAddendum{Add: newer, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64", Variant: "v3"}}},
+		mutate.IndexAddendum{Add: amd, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}}},
+		mutate.IndexAddendum{Add: proof, Descriptor: v1.Descriptor{
+			Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"}, Annotations: map[string]string{"vnd.docker.reference.type": "attestation-manifest"},
+		}},
+	)
+	dir := layoutOf(t)
+	l, err := layout.FromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.AppendIndex(index); err != nil {
+		t.Fatal(err)
+	}
+	for platform, want := range map[string]v1.Image{"linux/amd64": amd, "linux/arm64": arm, "linux/amd64/v3": newer} {
+		img, err := Open(t.Context(), Options{Ref: dir, Platform: platform})
+		if err != nil {
+			t.Errorf("%s: %v", platform, err)
+			continue
+		}
+		if d, err := want.Digest(); err != nil || img.Digest != d.String() {
+			t.Errorf("%s: %s, want %s (%v)", platform, img.Digest, d, err)
+		}
+		img.Close()
+	}
+	if _, err := Open(t.Context(), Options{Ref: dir, Platform: "linux/riscv64"}); report.ExitCode(err) != report.Unmet || strings.Contains(err.Error(), "unknown") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestOldDocker is what docker save wrote before it knew OCI: a folder for each
 // layer, and a link where a layer is that of another image.
 func TestOldDocker(t *testing.T) {

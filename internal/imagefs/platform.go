@@ -49,6 +49,9 @@ func choose(ref string, all []candidate, want wish, tag string) (candidate, erro
 	if len(fit) == 0 && len(all) == 1 && !want.asked {
 		fit = all // there is no choice, and nothing of it will run here
 	}
+	if exact := slices.DeleteFunc(slices.Clone(fit), func(c candidate) bool { return c.platform.Variant != want.Variant }); len(exact) > 0 {
+		fit = exact // amd64, beside an amd64/v3 for newer CPUs
+	}
 	slices.SortStableFunc(fit, func(a, b candidate) int { return strings.Compare(a.digest.Hex, b.digest.Hex) })
 	fit = slices.CompactFunc(fit, func(a, b candidate) bool { return a.digest == b.digest && a.index == b.index })
 	switch len(fit) {
@@ -60,7 +63,7 @@ func choose(ref string, all []candidate, want wish, tag string) (candidate, erro
 	}
 	slices.SortFunc(fit, func(a, b candidate) int { return strings.Compare(a.tag, b.tag) })
 	return candidate{}, report.Usagef("%s holds %d images for %s", ref, len(fit), want.Platform.String()).
-		WithWant("one image", tags(fit)).WithHint("name one as PATH:TAG")
+		WithWant("one image", tags(fit)).WithHint("name one as PATH:TAG, or its variant with --platform OS/ARCH/VARIANT")
 }
 
 // sameTag compares a tag with the whole names that archives have.

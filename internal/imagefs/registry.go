@@ -1,6 +1,7 @@
 package imagefs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -19,6 +20,9 @@ import (
 // patience is how often and how long a registry is asked that gives a passing error.
 var patience = remote.Backoff{Duration: 300 * time.Millisecond, Factor: 2, Steps: 3}
 
+// answerWithin is how long a registry may take for a manifest.
+const answerWithin = time.Minute
+
 // fromRegistry takes the image that a registry has under the reference.
 // Credentials come from where docker and podman keep them.
 func (i *Image) fromRegistry(ctx context.Context, want wish) error {
@@ -33,11 +37,20 @@ func (i *Image) fromRegistry(ctx context.Context, want wish) error {
 		}
 	}
 	repo := ref.Context()
+	get := func(ctx context.Context, ref name.Reference) (*remote.Descriptor, error) {
+		asking, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		d, err := remote.Get(ref, options(asking)...)
+		if err != nil {
+			return nil, unreachable(ctx, i.Ref, err)
+		}
+		return d, nil
+	}
 	c := content{
 		manifest: func(ctx context.Context, h v1.Hash) ([]byte, error) {
-			d, err := remote.Get(repo.Digest(h.String()), options(ctx)...)
+			d, err := get(ctx, repo.Digest(h.String()))
 			if err != nil {
-				return nil, unreachable(ctx, i.Ref, err)
+				return nil, err
 			}
 			return d.Manifest, nil
 		},
@@ -53,17 +66,13 @@ func (i *Image) fromRegistry(ctx context.Context, want wish) error {
 			return r, nil
 		},
 	}
-	d, err := remote.Get(ref, options(ctx)...)
+	d, err := get(ctx, ref)
 	if err != nil {
-		return unreachable(ctx, i.Ref, err)
+		return err
 	}
 	all := []candidate{}
 	if d.MediaType.IsIndex() {
-		index, err := d.ImageIndex()
-		if err != nil {
-			return err
-		}
-		m, err := index.IndexManifest()
+		m, err := v1.ParseIndexManifest(bytes.NewReader(d.Manifest))
 		if err != nil {
 			return damaged("%s: %w", i.Ref, err)
 		}

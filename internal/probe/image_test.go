@@ -219,6 +219,7 @@ func TestImageSays(t *testing.T) {
 		arch              string
 		files             map[string]string // of one more layer
 		modes             map[string]fs.FileMode
+		history           string // of one more layer
 		status            report.Status
 	}{
 		{name: "setting left", check: "VLLM_BATCH_INVARIANT", text: "VLLM_BATCH_INVARIANT=1", change: func(c *v1.Config) { c.Env = append(c.Env, "VLLM_BATCH_INVARIANT=1") }},
@@ -231,6 +232,8 @@ func TestImageSays(t *testing.T) {
 		}},
 		{name: "token", check: "credentials", text: "ENV HF_TOKEN: a value of 6 characters", change: func(c *v1.Config) { c.Env = append(c.Env, "HF_TOKEN=abcdef") }},
 		{name: "token as label", check: "credentials", text: "LABEL source", change: func(c *v1.Config) { c.Labels["source"] = "https://ghp_0123456789abcdefABCDEF@git.example/x" }},
+		{name: "history", check: "credentials", text: `history, line 2: PIP_INDEX_URL: an address with the password of "me"`, history: "RUN |1 PIP_INDEX_URL=https://me:hunter2@pypi.example/simple /bin/sh -c pip install x"},
+		{name: "history with variables", check: "credentials", text: "none", status: report.Pass, history: "RUN git clone https://$USER:$TOKEN@git.example/x && curl https://me:***@x.example"},
 		{name: "no secret", check: "credentials", text: "none", status: report.Pass, change: func(c *v1.Config) {
 			c.Env = append(c.Env, "PIP_INDEX_URL=https://pypi.example/simple", "TOKENIZERS_PARALLELISM=false", "SSH_KEY_FILE=/run/key")
 		}},
@@ -272,7 +275,14 @@ func TestImageSays(t *testing.T) {
 				}
 				layers = append(layers, layerOf(t, more))
 			}
-			res, err := probeImage(t, layoutOf(t, imageOf(t, config, c.arch, layers...)), "")
+			img := imageOf(t, config, c.arch, layers...)
+			if c.history != "" {
+				var err error
+				if img, err = mutate.Append(img, mutate.Addendum{Layer: layerOf(t, t.TempDir()), History: v1.History{CreatedBy: c.history}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err := probeImage(t, layoutOf(t, img), "")
 			if code := map[report.Status]int{report.Fail: report.CheckFailed}[c.status]; report.ExitCode(err) != code {
 				t.Errorf("exit code %d (%v), want %d", report.ExitCode(err), err, code)
 			}

@@ -47,10 +47,15 @@ func (p *prober) imageSecrets() report.Check {
 		found = add(found, secretsIn("LABEL "+k, "", c.Config.Labels[k])...)
 	}
 	for n, h := range c.History {
+		line := fmt.Sprintf("history, line %d", n+1)
+		var here []string
 		for _, m := range assignRE.FindAllStringSubmatch(h.CreatedBy, -1) {
-			found = add(found, secretsIn(fmt.Sprintf("history, line %d: %s", n+1, m[1]), m[1], strings.Trim(m[2], `"'`))...)
+			here = add(here, secretsIn(line+": "+m[1], m[1], strings.Trim(m[2], `"'`))...)
 		}
-		found = add(found, secretsIn(fmt.Sprintf("history, line %d", n+1), "", h.CreatedBy)...)
+		if len(here) == 0 {
+			here = secretsIn(line, "", h.CreatedBy)
+		}
+		found = add(found, here...)
 	}
 	files := slices.Clone(secretFiles)
 	for _, home := range secretHomes {
@@ -70,6 +75,9 @@ func (p *prober) imageSecrets() report.Check {
 func secretsIn(where, name, value string) []string {
 	var out []string
 	for _, m := range userinfoRE.FindAllStringSubmatch(value, -1) {
+		if strings.HasPrefix(m[2], "$") || strings.Trim(m[2], "*") == "" {
+			continue // a variable, or blotted out
+		}
 		out = append(out, fmt.Sprintf("%s: an address with the password of %q", where, m[1]))
 	}
 	if len(out) == 0 && tokenURLRE.MatchString(value) {
