@@ -30,7 +30,7 @@ func TestCUDA(t *testing.T) {
 			return cond == "root" && os.Geteuid() == 0 || cond == "gpu" && gpu == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "schema": schemaCheck, "venv": venvOf, "broken": brokenToolkit, "edit": editLink, "small": smallDisk,
+			"code": code, "schema": schemaCheck, "venv": venvOf, "mirror": mirror, "broken": brokenToolkit, "edit": editLink, "small": smallDisk,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("INVAR_HOME", e.WorkDir+"/home")

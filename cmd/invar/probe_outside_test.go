@@ -29,7 +29,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/invar-ops/invar/internal/python"
 	"github.com/invar-ops/invar/internal/report"
+	"github.com/invar-ops/invar/internal/testkit"
 )
 
 // TestOutside runs probe --root and --image on a root with a small installation
@@ -117,6 +119,19 @@ func TestOutsideInterrupted(t *testing.T) {
 	if left, _ := os.ReadDir(tmp); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// mirror makes a root in which an installation lies at the same paths: mirror PREFIX VENV ROOT.
+func mirror(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: mirror PREFIX VENV ROOT")
+	}
+	py, ok := python.Inspect(filepath.Join(ts.MkAbs(args[1]), "bin", "python"))
+	if !ok {
+		ts.Fatalf("%s is no environment", args[1])
+	}
+	prefix := ts.MkAbs(args[0])
+	ts.Check(testkit.Mirror(ts.MkAbs(args[2]), py, filepath.Join(prefix, "env"), filepath.Join(prefix, "store")))
 }
 
 // relocate makes what was installed below DIR name its paths as they are inside
