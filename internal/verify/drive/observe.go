@@ -85,9 +85,10 @@ func (d *Driver) observePorts(ctx context.Context, r *journal.Run, before map[st
 }
 
 // settle is how long counters may lag behind the answers. Engines count a step
-// after its tokens went out.
+// after its tokens went out, mostly at once: the first looks follow closely.
 const (
 	settle     = 2 * time.Second
+	settleFrom = 2 * time.Millisecond
 	settleStep = 50 * time.Millisecond
 )
 
@@ -98,13 +99,14 @@ func (d *Driver) observe(ctx context.Context, rn *running, before journal.Observ
 	if !before.Metrics {
 		return nil
 	}
-	for waited := time.Duration(0); ; waited += settleStep {
+	step := settleFrom
+	for waited := time.Duration(0); ; waited, step = waited+step, min(2*step, settleStep) {
 		after, err := d.snapshot(ctx, rn.client)
 		if err != nil {
 			return err
 		}
 		minus(o, after, before)
-		if caughtUp(*o) || waited >= settle || !sleep(ctx, settleStep) {
+		if caughtUp(*o) || waited >= settle || !sleep(ctx, step) {
 			return nil
 		}
 	}
