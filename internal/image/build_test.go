@@ -173,6 +173,7 @@ func testCPU(t *testing.T, env []string, bin string) {
 			t.Errorf("/%s is in the image", left)
 		}
 	}
+	noLitter(t, root)
 	if out := buildah(t, env, "run", "--user", "65532", ctr, "--", "invar", "probe", "--level", "1"); !strings.Contains(out, "proved to level 1") {
 		t.Errorf("the health check of the user that the image runs as:\n%s", out)
 	}
