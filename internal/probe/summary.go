@@ -65,6 +65,18 @@ func add[T comparable](to []T, values ...T) []T {
 	return to
 }
 
+// simulatedLine says what a simulated device is worth.
+func simulatedLine(res Result) string {
+	ran := slices.DeleteFunc(slices.Clone(res.Levels), func(l Level) bool { return l.Level <= Kernels || l.Status == report.Skip })
+	switch len(ran) {
+	case 0:
+		return "the CANN here is that of a " + res.Simulated + ": no level ran on hardware"
+	case 1:
+		return fmt.Sprintf("level %d ran on a %s: it says nothing about hardware", ran[0].Level, res.Simulated)
+	}
+	return "levels 6 and 7 ran on a " + res.Simulated + ": they say nothing about hardware"
+}
+
 // summarize says in a few lines how far the installation is proved and what
 // was not run.
 func summarize(res Result) []string {
@@ -89,7 +101,7 @@ func summarize(res Result) []string {
 	}
 	out = append(out, first)
 	if res.Simulated != "" {
-		out = append(out, "levels 6 and 7 ran on a "+res.Simulated+": they say nothing about hardware")
+		out = append(out, simulatedLine(res))
 	}
 	if line := controlLine(res); line != "" {
 		out = append(out, line)
