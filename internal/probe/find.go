@@ -73,12 +73,20 @@ func (p *prober) findPrefix(ctx context.Context) (string, error) {
 			WithHint("name one with --prefix DIR, as it is called inside the root")
 	}
 	if len(s.closed) > 0 { // they may lie there
-		return "", report.Problemf(report.Inconclusive, "no operators of invar were found in this root, and not all of it may be read").
+		return "", report.Problemf(report.Inconclusive, "no operators of invar were found in %s, and not all of it may be read", p.whole()).
 			WithWant("a receipt below /opt/invar/env, or in another prefix", s.traces()).WithHint("look as a user who may read it")
 	}
-	return "", report.Problemf(report.CheckFailed, "no operators of invar are installed in this root").
+	return "", report.Problemf(report.CheckFailed, "no operators of invar are installed in %s", p.whole()).
 		WithWant("a receipt below /opt/invar/env, or in another prefix", s.traces()).
 		WithHint("build them there, or copy the prefix and %s in site-packages into it: docs/images.md", install.HookName)
+}
+
+// whole names what is looked at.
+func (p *prober) whole() string {
+	if p.Image != nil {
+		return "the image " + p.Image.Ref
+	}
+	return "this root"
 }
 
 // traces says what there is instead of an installation.
