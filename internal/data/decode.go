@@ -16,20 +16,32 @@ import (
 // Decode reads the one document in b, the content of file, into v.
 func Decode(file string, b []byte, v any) error {
 	d := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
-	if err := d.Decode(v); err != nil {
+	if err := Next(d, v); err != nil {
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: empty", file)
 		}
 		return located(file, err)
 	}
 	var rest any
-	switch err := d.Decode(&rest); {
+	switch err := Next(d, &rest); {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
 		return located(file, err)
 	}
 	return fmt.Errorf("%s: a second document; want one", file)
+}
+
+// Next reads the next document of d into v. The library panics on some broken
+// input (a tag in front of nothing: "a: !x "); that is an error here, and d must
+// not be used after it.
+func Next(d *yaml.Decoder, v any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("not YAML that can be read (%v)", r)
+		}
+	}()
+	return d.Decode(v)
 }
 
 // located puts file:line:column in front of the parser's first line.

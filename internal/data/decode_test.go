@@ -25,6 +25,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		{"trailing document", "name: a\n---\nname: b\n", "second document"},
 		{"empty", "", "empty"},
 		{"broken syntax", "name: 'a\n", "f.yaml:1:"},
+		{"a tag on nothing, on which the library panics", "inner:\n  list: !00 ", "f.yaml: not YAML"},
 		{"wrong-case key", "Name: a\n", "f.yaml:1:1:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -94,3 +94,19 @@ func FuzzShell(f *testing.F) {
 		}
 	})
 }
+
+// FuzzYAML: no file of a user makes the reader panic.
+func FuzzYAML(f *testing.F) {
+	f.Add("services: {a: {image: 'x:${T:-1}', command: vllm serve m, devices: [/dev/davinci0]}}")
+	f.Add("apiVersion: v1\nspec: {containers: [{args: !00 ")
+	f.Add("services:\n  a:\n    deploy: {resources: {reservations: {devices: [{driver: nvidia}]}}}\n---\nkind: Pod\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		found, err := YAML("fuzz.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		for _, d := range found {
+			d.Engine()
+		}
+	})
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/invar-ops/invar/internal/data"
 )
 
 // YAML reads compose files and Kubernetes manifests, told apart by their keys.
@@ -19,7 +21,7 @@ func YAML(where string, b []byte) ([]Deployment, error) {
 	var out []Deployment
 	for n := 1; ; n++ {
 		var doc map[string]any
-		err := dec.Decode(&doc)
+		err := data.Next(dec, &doc)
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
