@@ -93,6 +93,7 @@ func stage1(t *testing.T) target.Stage1 {
 		t.Fatal(err)
 	}
 	s := cpu.Stage1
+	s.Flags = slices.Clone(s.Flags) // targets are decoded once and shared
 	for i := range s.Flags {
 		s.Flags[i] = strings.ReplaceAll(s.Flags[i], "{version}", version)
 	}
