@@ -58,14 +58,10 @@ type ImageFacts struct {
 // FactsOfImage reads an image's reference. ok is false for an image that is
 // no engine's own.
 func FactsOfImage(reference string) (f ImageFacts, ok bool) {
-	repository, tag := splitReference(reference)
-	i := slices.IndexFunc(known().Images, func(i image) bool {
-		return repository == i.Repository || strings.HasSuffix(repository, "/"+i.Repository)
-	})
-	if i < 0 {
+	found, tag, ok := imageOf(reference)
+	if !ok {
 		return f, false
 	}
-	found := known().Images[i]
 	f = ImageFacts{Engine: found.Engine, Device: found.Device}
 	if m := tagVersion.FindStringSubmatch(tag); m != nil && found.Version {
 		f.Version = m[1]
@@ -99,13 +95,19 @@ func splitReference(reference string) (repository, tag string) {
 
 // entrypointOf is what an engine's own image starts; nil for other images.
 func entrypointOf(reference string) []string {
-	repository, _ := splitReference(reference)
+	found, _, _ := imageOf(reference)
+	return found.Entrypoint
+}
+
+// imageOf is the known image that a reference names, and its tag.
+func imageOf(reference string) (found image, tag string, ok bool) {
+	repository, tag := splitReference(reference)
 	for _, i := range known().Images {
 		if repository == i.Repository || strings.HasSuffix(repository, "/"+i.Repository) {
-			return i.Entrypoint
+			return i, tag, true
 		}
 	}
-	return nil
+	return image{}, tag, false
 }
 
 // deviceOf is the kind of device that a resource or a device file belongs to.

@@ -155,11 +155,9 @@ func (u *unpacking) clear(dir string) error {
 	return nil
 }
 
-func (u *unpacking) place(p string, h *tar.Header, content io.Reader) error {
-	n := node{kind: h.Typeflag, size: h.Size, layer: u.at, mode: h.Mode, uid: h.Uid, gid: h.Gid}
-	if h.Typeflag == tar.TypeLink {
-		return u.link(p, h, n)
-	}
+// enter notes n as what lies at p, takes away what lay there, and makes the
+// folders above it.
+func (u *unpacking) enter(p string, n node) error {
 	replaced, err := u.tree.put(p, n)
 	if err != nil {
 		return err
@@ -169,8 +167,17 @@ func (u *unpacking) place(p string, h *tar.Header, content io.Reader) error {
 			return err
 		}
 	}
-	if err := u.parents(p); err != nil {
-		return u.failed(p, err)
+	return u.failed(p, u.parents(p))
+}
+
+func (u *unpacking) place(p string, h *tar.Header, content io.Reader) error {
+	n := node{kind: h.Typeflag, size: h.Size, layer: u.at, mode: h.Mode, uid: h.Uid, gid: h.Gid}
+	if h.Typeflag == tar.TypeLink {
+		return u.link(p, h, n)
+	}
+	err := u.enter(p, n)
+	if err != nil {
+		return err
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
@@ -260,17 +267,8 @@ func (u *unpacking) link(p string, h *tar.Header, n node) error {
 		return nil
 	}
 	n.kind, n.size, n.kept = to.kind, to.size, to.kept
-	replaced, err := u.tree.put(p, n)
-	if err != nil {
+	if err = u.enter(p, n); err != nil {
 		return err
-	}
-	if replaced {
-		if err := u.root.RemoveAll(p); err != nil {
-			return err
-		}
-	}
-	if err := u.parents(p); err != nil {
-		return u.failed(p, err)
 	}
 	switch {
 	case to.kind == tar.TypeSymlink || to.kept:

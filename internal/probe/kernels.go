@@ -35,20 +35,31 @@ func (p *prober) kernels(ctx context.Context) ([]report.Check, error) {
 		p.available(flags),
 		p.inUse(flags),
 	}
-	var missing []string
-	for _, o := range p.target.Operators {
-		if len(s.Operators) > 0 && !slices.Contains(s.Operators, o.Name) {
-			missing = append(missing, o.Name)
+	operators := s.Operators
+	if len(operators) == 0 { // a library that lists none says nothing against any
+		for _, o := range p.target.Operators {
+			operators = append(operators, o.Name)
 		}
 	}
-	out = append(out, check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)),
-		firstNonEmpty(prefixed("without ", missing), "all of them")))
+	out = append(out, p.stage1Operators(operators))
 	m, err := p.manifest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	gpu, err := p.gpuKernels(ctx)
 	return append(append(out, m), gpu...), err
+}
+
+// stage1Operators compares what stage 1 has with what the target builds.
+func (p *prober) stage1Operators(have []string) report.Check {
+	var missing []string
+	for _, o := range p.target.Operators {
+		if !slices.Contains(have, o.Name) {
+			missing = append(missing, o.Name)
+		}
+	}
+	return check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)),
+		firstNonEmpty(prefixed("without ", missing), "all of them"))
 }
 
 // available compares the library's own look at the CPU with the kernel's list

@@ -27,15 +27,9 @@ func (p *prober) kernelsOutside(ctx context.Context) ([]report.Check, error) {
 		return []report.Check{c, cpu}, nil
 	}
 	want := p.target.Stage1.Levels(p.arch())
-	var missing []string
-	for _, o := range p.target.Operators {
-		if !slices.Contains(m.Operators, o.Name) {
-			missing = append(missing, o.Name)
-		}
-	}
 	out := []report.Check{
 		check(Kernels, "levels", len(want) > 0 && slices.Equal(m.ISALevels, want), strings.Join(want, ", ")+" for "+p.arch(), strings.Join(m.ISALevels, ", ")+" in the package"),
-		check(Kernels, "operators of stage 1", len(missing) == 0, fmt.Sprintf("the %d operators of the target", len(p.target.Operators)), firstNonEmpty(prefixed("without ", missing), "all of them")),
+		p.stage1Operators(m.Operators),
 		p.librariesOf(m),
 		cpu,
 	}
